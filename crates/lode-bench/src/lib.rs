@@ -1,0 +1,1 @@
+//! Workloads that measure Lodestore: db_bench's benchmarks, histograms, reports.

@@ -1,0 +1,2 @@
+//! The program `lode`.
+fn main() {}

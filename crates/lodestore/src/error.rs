@@ -1,0 +1,134 @@
+//! The one error type. Each variant says what the caller can do about it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What every fallible call of this crate returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call failed. Cloning is cheap: a failure in the background is kept
+/// and told to every later caller that it concerns.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused; retrying may help.
+    Io {
+        /// The file or directory concerned.
+        path: PathBuf,
+        /// What was being done, for example `"sync"`.
+        during: &'static str,
+        /// What the operating system said.
+        source: Arc<io::Error>,
+    },
+    /// The bytes contradict the format; retrying never helps.
+    Corruption {
+        /// The file that holds the bytes.
+        path: PathBuf,
+        /// Offset of the first byte of the structure that is wrong.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file is sound, but written by a program that knows more than this
+    /// one. Nothing was changed.
+    Incompatible {
+        /// The file that cannot be read by this build.
+        path: PathBuf,
+        /// What this build does not know.
+        what: String,
+    },
+    /// The caller passed something that can never work. Nothing was changed.
+    InvalidArgument {
+        /// What is wrong with it, and what would be right.
+        what: String,
+    },
+    /// Another opener holds the database.
+    Busy {
+        /// The lock file.
+        path: PathBuf,
+        /// The process that holds it, where the system tells.
+        holder_pid: Option<u32>,
+    },
+    /// There is no database, family or file of this name.
+    Missing {
+        /// What was looked for.
+        what: String,
+    },
+    /// A write or sync failed earlier, so that what is on disk is not known.
+    /// Reads go on; call `resume` or reopen to write again.
+    ReadOnly {
+        /// The failure that caused it.
+        cause: Box<Error>,
+    },
+}
+
+impl Error {
+    /// An [`Error::Io`] for `path`; `during` names the call, as in `"open"`.
+    pub(crate) fn io(path: &Path, during: &'static str, source: io::Error) -> Error {
+        Error::Io { path: path.to_path_buf(), during, source: Arc::new(source) }
+    }
+
+    /// An [`Error::Corruption`] at `offset` of `path`.
+    pub(crate) fn corruption(path: &Path, offset: u64, what: impl Into<String>) -> Error {
+        Error::Corruption { path: path.to_path_buf(), offset, what: what.into() }
+    }
+
+    /// An [`Error::Incompatible`] for `path`.
+    pub(crate) fn incompatible(path: &Path, what: impl Into<String>) -> Error {
+        Error::Incompatible { path: path.to_path_buf(), what: what.into() }
+    }
+
+    /// An [`Error::InvalidArgument`].
+    pub(crate) fn invalid(what: impl Into<String>) -> Error {
+        Error::InvalidArgument { what: what.into() }
+    }
+
+    /// An [`Error::Missing`].
+    pub(crate) fn missing(what: impl Into<String>) -> Error {
+        Error::Missing { what: what.into() }
+    }
+
+    /// True if stored bytes were found to be wrong.
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, Error::Corruption { .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io { path, during, source } => {
+                write!(f, "IO error: {during} {}: {source}", path.display())
+            }
+            Error::Corruption { path, offset, what } => {
+                write!(f, "Corruption: {} at offset {offset}: {what}", path.display())
+            }
+            Error::Incompatible { path, what } => {
+                write!(f, "Incompatible: {}: {what}", path.display())
+            }
+            Error::InvalidArgument { what } => write!(f, "Invalid argument: {what}"),
+            Error::Busy { path, holder_pid: Some(pid) } => {
+                write!(f, "Busy: {} is locked by process {pid}", path.display())
+            }
+            Error::Busy { path, holder_pid: None } => {
+                write!(f, "Busy: {} is locked by another opener", path.display())
+            }
+            Error::Missing { what } => write!(f, "Missing: {what}"),
+            Error::ReadOnly { cause } => {
+                write!(f, "Read-only until resumed or reopened, because of: {cause}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(&**source),
+            Error::ReadOnly { cause } => Some(&**cause),
+            _ => None,
+        }
+    }
+}

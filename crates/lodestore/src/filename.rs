@@ -1,0 +1,96 @@
+//! Names of the files of a database, and what kind of file a name is.
+//!
+//! | name | file |
+//! |---|---|
+//! | `CURRENT` | names the manifest in use |
+//! | `MANIFEST-000007` | durable list of the tables |
+//! | `000012.wal` | a segment of the write-ahead log |
+//! | `000013.table` | a table |
+//! | `000014.tmp` | being written; removed at open |
+//! | `LOCK`, `LOCK.open` | held while the database is open |
+//!
+//! `CURRENT` and `LOCK` are LevelDB's names, so that a LevelDB that is pointed
+//! at the directory finds it locked or unreadable instead of empty; the others
+//! are not, so that it never deletes one of them.
+
+use std::path::{Path, PathBuf};
+
+pub(crate) const CURRENT: &str = "CURRENT";
+pub(crate) const LOCK: &str = "LOCK";
+/// The second lock file, held through an open-file-description lock.
+pub(crate) const LOCK_OPEN: &str = "LOCK.open";
+
+/// What a file's name says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FileKind {
+    Current,
+    Lock,
+    Manifest(u64),
+    Log(u64),
+    Table(u64),
+    Temporary(u64),
+}
+
+pub(crate) fn current_path(directory: &Path) -> PathBuf {
+    directory.join(CURRENT)
+}
+
+pub(crate) fn manifest_name(number: u64) -> String {
+    format!("MANIFEST-{number:06}")
+}
+
+pub(crate) fn log_path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(format!("{number:06}.wal"))
+}
+
+pub(crate) fn table_path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(format!("{number:06}.table"))
+}
+
+pub(crate) fn temporary_path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(format!("{number:06}.tmp"))
+}
+
+/// What `name` is; `None` for a file that is not ours, which is left alone.
+pub(crate) fn parse(name: &str) -> Option<FileKind> {
+    match name {
+        CURRENT => return Some(FileKind::Current),
+        LOCK | LOCK_OPEN => return Some(FileKind::Lock),
+        _ => {}
+    }
+    if let Some(digits) = name.strip_prefix("MANIFEST-") {
+        return number(digits).map(FileKind::Manifest);
+    }
+    let (digits, extension) = name.split_once('.')?;
+    let number = number(digits)?;
+    match extension {
+        "wal" => Some(FileKind::Log(number)),
+        "table" => Some(FileKind::Table(number)),
+        "tmp" => Some(FileKind::Temporary(number)),
+        _ => None,
+    }
+}
+
+fn number(digits: &str) -> Option<u64> {
+    let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    all_digits.then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name that we make is recognised; one that we don't make is foreign.
+    #[test]
+    fn names_are_recognised_and_foreign_ones_are_not() {
+        let directory = Path::new("d");
+        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_string();
+        assert_eq!(parse(&name(log_path(directory, 7))), Some(FileKind::Log(7)));
+        assert_eq!(parse(&name(table_path(directory, 1_234_567))), Some(FileKind::Table(1_234_567)));
+        assert_eq!(parse(&name(temporary_path(directory, 1))), Some(FileKind::Temporary(1)));
+        assert_eq!(parse(&manifest_name(3)), Some(FileKind::Manifest(3)));
+        for foreign in ["", "x", "000001.ldb", "1.wal.bak", "-1.wal", "+1.wal", "MANIFEST-", "LOG"] {
+            assert_eq!(parse(foreign), None, "{foreign}");
+        }
+    }
+}

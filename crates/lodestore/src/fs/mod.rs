@@ -1,0 +1,194 @@
+//! Files: everything that the engine reads or writes goes through [`Fs`].
+//!
+//! The least that a file system must do is append to new files, read any
+//! range, rename, remove and list; LevelDB's `Env` can do that. What else it
+//! can do it says in [`Capabilities`], and the engine does without where it
+//! can't.
+//!
+//! | part | job |
+//! |---|---|
+//! | `os` | the real file system |
+//! | `mem` | files in memory that can lose what was not synced |
+//! | `fault` | errors at chosen calls, around another `Fs` |
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+mod os;
+mod mem;
+mod fault;
+
+pub use fault::{Fault, FaultFs, Operation};
+pub use mem::MemFs;
+pub use os::OsFs;
+
+/// What a file system can do beyond the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// [`Fs::overwrite`] works: logs can be recycled.
+    pub overwriting: bool,
+    /// [`WritableFile::preallocate`] has an effect.
+    pub preallocation: bool,
+    /// [`Fs::hard_link`] works: checkpoints need not copy.
+    pub hard_links: bool,
+    /// [`WritableFile::truncate`] works: a failed append can be cut off.
+    pub truncation: bool,
+    /// Files can be mapped into memory.
+    pub mapping: bool,
+    /// Files can be read past the page cache.
+    pub direct_io: bool,
+}
+
+/// A file system. All methods may be called from any thread.
+pub trait Fs: Send + Sync + Debug {
+    /// What this file system can do beyond the least.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Creates `path` for writing; a file that is there is emptied.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>>;
+
+    /// Opens `path` for writing from its start, keeping its length and what is
+    /// not written over. Needs [`Capabilities::overwriting`].
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn WritableFile>>;
+
+    /// Opens `path` for reading at any offset.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>>;
+
+    /// Serves many reads, perhaps at once and in any order. `complete` is
+    /// called once for each request, with its index, before this returns.
+    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
+        for (index, mut read) in reads.into_iter().enumerate() {
+            let result = read_full_at(&*read.file, read.offset, &mut read.buffer);
+            complete(index, result.map(|()| read.buffer));
+        }
+    }
+
+    /// Names of the entries of a directory, in no particular order.
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+
+    /// Length of a file in bytes.
+    fn length(&self, path: &Path) -> io::Result<u64>;
+
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Renames a file, replacing what is at `to`, atomically.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Gives a file a second name. Needs [`Capabilities::hard_links`].
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Creates a directory and its parents; no error if it is there.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes an empty directory.
+    fn remove_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Locks `path` for this opener, creating it if need be; the lock lasts
+    /// until the returned value is dropped or the process ends, and excludes
+    /// every other opener in this process and in others, a LevelDB included.
+    /// Never waits.
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError>;
+}
+
+/// A held lock; dropping it releases.
+pub trait FileLock: Send + Sync + Debug {}
+
+/// Why [`Fs::lock`] gave no lock.
+#[derive(Debug)]
+pub enum LockError {
+    /// Another opener holds it.
+    Held {
+        /// The process, where the system tells; this one's own id if the
+        /// holder is in this process.
+        holder_pid: Option<u32>,
+    },
+    /// The lock file could not be used.
+    Io(io::Error),
+}
+
+/// A read of `buffer.len()` bytes at `offset`.
+#[derive(Debug)]
+pub struct ReadRequest {
+    /// The file to read.
+    pub file: Arc<dyn ReadableFile>,
+    /// Where to start.
+    pub offset: u64,
+    /// Filled from the file; its length says how much to read.
+    pub buffer: Vec<u8>,
+}
+
+/// The filled buffer of a [`ReadRequest`], or why it could not be filled.
+pub type ReadResult = io::Result<Vec<u8>>;
+
+/// A file open for reading.
+pub trait ReadableFile: Send + Sync + Debug {
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of
+    /// the file or when interrupted, 0 only at the end.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Length in bytes now.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Says that `length` bytes at `offset` will be wanted soon.
+    fn will_need(&self, offset: u64, length: u64) {
+        let _ = (offset, length);
+    }
+}
+
+/// A file open for writing in order. Dropping it closes it; an error that
+/// must be seen is seen by calling [`WritableFile::close`].
+pub trait WritableFile: Send + Debug {
+    /// Writes all of `bytes` at the current position. When this returns, a
+    /// killed process loses none of them. After an error the position and how
+    /// much was written are unknown.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes what was appended survive power loss. After an error nothing may
+    /// be assumed of any byte not synced before; never call it again then.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Asks for room for `length` bytes from the start, without changing the
+    /// length. A hint: no effect is no error.
+    fn preallocate(&mut self, length: u64) -> io::Result<()> {
+        let _ = length;
+        Ok(())
+    }
+
+    /// Cuts the file to `length` and continues there. Needs
+    /// [`Capabilities::truncation`].
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// Closes the file and reports what closing found.
+    fn close(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Reads exactly `buffer.len()` bytes at `offset`.
+///
+/// # Errors
+/// `UnexpectedEof` if the file ends before that, besides what reading gives.
+pub fn read_full_at(file: &dyn ReadableFile, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(offset + filled as u64, &mut buffer[filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// All bytes of a file.
+pub fn read_all(fs: &dyn Fs, path: &Path) -> io::Result<Vec<u8>> {
+    let file = fs.open(path)?;
+    let mut bytes = vec![0; usize::try_from(file.length()?).map_err(io::Error::other)?];
+    read_full_at(&*file, 0, &mut bytes)?;
+    Ok(bytes)
+}

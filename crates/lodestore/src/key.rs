@@ -1,0 +1,317 @@
+//! Keys as the engine sees them: a user's key, a sequence number and a kind;
+//! and the order of keys.
+//!
+//! Entries are ordered by user key ascending, then by sequence number
+//! descending, then by kind descending, as in LevelDB and RocksDB: the newest
+//! version of a key is met first.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// The number of a record in the order of all writes: 1, 2, 3, ... Zero means
+/// "older than everything" and is what compaction gives to entries that no
+/// snapshot can tell apart any more. At most [`SEQUENCE_MAX`].
+pub type SequenceNumber = u64;
+
+/// The largest sequence number: 56 bits.
+pub const SEQUENCE_MAX: SequenceNumber = (1 << 56) - 1;
+
+/// The longest key and the longest value, in bytes: lengths are 32 bits in
+/// LevelDB's formats, and one batch must hold a record with its header.
+pub const KEY_BYTES_MAX: usize = u32::MAX as usize - 64;
+/// See [`KEY_BYTES_MAX`].
+pub const VALUE_BYTES_MAX: usize = u32::MAX as usize - 64;
+
+/// A file's random identity, unique across all databases.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct FileId(pub u128);
+
+impl fmt::Debug for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// What a stored entry says about its key. The numbers are those that
+/// LevelDB and RocksDB store (`db/dbformat.h` in both).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// The key is absent from here on.
+    Delete = 0x00,
+    /// The key has this value.
+    Put = 0x01,
+    /// An operand for the family's merge operator.
+    Merge = 0x02,
+    /// Cancels exactly one earlier put.
+    SingleDelete = 0x07,
+    /// Every key from this one up to the value, exclusive, is absent.
+    RangeDelete = 0x0f,
+    /// The value is kept in a value file; these bytes say where.
+    ValueReference = 0x11,
+}
+
+impl Kind {
+    /// The kind stored as `byte`; `None` if no entry has it.
+    #[inline]
+    pub(crate) fn from_byte(byte: u8) -> Option<Kind> {
+        Some(match byte {
+            0x00 => Kind::Delete,
+            0x01 => Kind::Put,
+            0x02 => Kind::Merge,
+            0x07 => Kind::SingleDelete,
+            0x0f => Kind::RangeDelete,
+            0x11 => Kind::ValueReference,
+            _ => return None,
+        })
+    }
+}
+
+/// Sequence number and kind in one word: `sequence << 8 | kind`. A larger
+/// trailer is met first.
+pub(crate) type Trailer = u64;
+
+/// The trailer that precedes every version of a key in the order of entries.
+pub(crate) const TRAILER_NEWEST: Trailer = u64::MAX;
+
+#[inline]
+pub(crate) fn trailer(sequence: SequenceNumber, kind: Kind) -> Trailer {
+    debug_assert!(sequence <= SEQUENCE_MAX);
+    sequence << 8 | kind as u64
+}
+
+/// The largest trailer that a reader at `sequence` may see: seeking to it
+/// finds the newest version that is no newer than the snapshot.
+#[inline]
+pub(crate) fn trailer_visible_at(sequence: SequenceNumber) -> Trailer {
+    sequence << 8 | 0xff
+}
+
+#[inline]
+pub(crate) fn sequence_of(trailer: Trailer) -> SequenceNumber {
+    trailer >> 8
+}
+
+/// The kind in `trailer`; `None` if the byte is no kind that is known.
+#[inline]
+pub(crate) fn kind_of(trailer: Trailer) -> Option<Kind> {
+    Kind::from_byte(trailer as u8)
+}
+
+/// A user key with its trailer, owned.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub(crate) struct InternalKey {
+    pub(crate) user_key: Vec<u8>,
+    pub(crate) trailer: Trailer,
+}
+
+impl InternalKey {
+    pub(crate) fn new(user_key: &[u8], trailer: Trailer) -> InternalKey {
+        InternalKey { user_key: user_key.to_vec(), trailer }
+    }
+}
+
+impl fmt::Debug for InternalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sequence = sequence_of(self.trailer);
+        write!(f, "{}@{sequence}:{:02x}", self.user_key.escape_ascii(), self.trailer as u8)
+    }
+}
+
+/// An order of user keys other than bytewise. It must be a total order, never
+/// change for a database, and be the same under the same name.
+pub trait Comparator: Send + Sync {
+    /// A name that is stored; a database opens only under the same one.
+    fn name(&self) -> &str;
+
+    /// The order of `a` and `b`.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// True if keys that compare equal always have equal bytes. Filters are
+    /// used only then.
+    fn equal_means_identical(&self) -> bool {
+        false
+    }
+
+    /// May replace `start` by a shorter key in `start <= key < limit`, to make
+    /// indexes small. Doing nothing is right too.
+    fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
+        let _ = (start, limit);
+    }
+
+    /// May replace `key` by a shorter one that is not less.
+    fn shorten_successor(&self, key: &mut Vec<u8>) {
+        let _ = key;
+    }
+}
+
+/// The name under which bytewise order is stored, as LevelDB stores it.
+pub(crate) const BYTEWISE_NAME: &str = "leveldb.BytewiseComparator";
+
+/// The order of a family's keys: bytewise, inlined everywhere, or the user's.
+#[derive(Clone, Default)]
+pub enum KeyOrder {
+    /// Unsigned bytes, a prefix before what it is a prefix of.
+    #[default]
+    Bytewise,
+    /// The user's own order.
+    Custom(Arc<dyn Comparator>),
+}
+
+impl fmt::Debug for KeyOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl KeyOrder {
+    /// The name that is stored with a database.
+    pub fn name(&self) -> &str {
+        match self {
+            KeyOrder::Bytewise => BYTEWISE_NAME,
+            KeyOrder::Custom(comparator) => comparator.name(),
+        }
+    }
+
+    /// The order of two user keys.
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            KeyOrder::Bytewise => a.cmp(b),
+            KeyOrder::Custom(comparator) => comparator.compare(a, b),
+        }
+    }
+
+    /// The order of two entries: user key ascending, then trailer descending.
+    #[inline]
+    pub(crate) fn compare_entries(
+        &self,
+        a: (&[u8], Trailer),
+        b: (&[u8], Trailer),
+    ) -> Ordering {
+        self.compare(a.0, b.0).then_with(|| b.1.cmp(&a.1))
+    }
+
+    #[inline]
+    pub(crate) fn is_bytewise(&self) -> bool {
+        matches!(self, KeyOrder::Bytewise)
+    }
+
+    /// True if equal keys have equal bytes, so that hashing a key is sound.
+    pub(crate) fn equal_means_identical(&self) -> bool {
+        match self {
+            KeyOrder::Bytewise => true,
+            KeyOrder::Custom(comparator) => comparator.equal_means_identical(),
+        }
+    }
+
+    /// Makes `start` shorter where some shorter key is in `start <= k < limit`.
+    pub(crate) fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
+        match self {
+            KeyOrder::Custom(comparator) => comparator.shorten_separator(start, limit),
+            KeyOrder::Bytewise => {
+                let common = common_prefix_bytes(start, limit);
+                let (Some(&low), Some(&high)) = (start.get(common), limit.get(common)) else {
+                    return; // one is a prefix of the other: nothing shorter fits between
+                };
+                if low < 0xff && low + 1 < high {
+                    start.truncate(common + 1);
+                    start[common] += 1;
+                }
+            }
+        }
+    }
+
+    /// Makes `key` shorter where some shorter key is not less.
+    pub(crate) fn shorten_successor(&self, key: &mut Vec<u8>) {
+        match self {
+            KeyOrder::Custom(comparator) => comparator.shorten_successor(key),
+            KeyOrder::Bytewise => {
+                if let Some(i) = key.iter().position(|&b| b != 0xff) {
+                    key.truncate(i + 1);
+                    key[i] += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that `a` and `b` have in common from their start.
+#[inline]
+pub(crate) fn common_prefix_bytes(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+/// The first eight bytes of `key` as a number that compares as they do; short
+/// keys are filled up with zeros, so equal heads decide nothing.
+#[inline]
+pub(crate) fn head(key: &[u8]) -> u64 {
+    match key.first_chunk::<8>() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}
+
+/// The 64-bit hash of a user key that filters are built from and asked with.
+#[inline]
+pub(crate) fn hash(user_key: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(user_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The newest version of a key is met first, whatever its kind.
+    #[test]
+    fn newer_entries_of_a_key_come_first() {
+        let order = KeyOrder::Bytewise;
+        let old = (&b"k"[..], trailer(1, Kind::Put));
+        let new = (&b"k"[..], trailer(2, Kind::Delete));
+        assert_eq!(order.compare_entries(new, old), Ordering::Less);
+        assert_eq!(order.compare_entries((b"j", 0), new), Ordering::Less);
+        assert!(trailer_visible_at(1) > old.1 && trailer_visible_at(1) < new.1);
+    }
+
+    /// A separator stays within its bounds and is no longer than the key.
+    #[test]
+    fn separators_are_short_and_between() {
+        let order = KeyOrder::Bytewise;
+        for (start, limit, expected) in [
+            (&b"abcdef"[..], &b"abzz"[..], &b"abd"[..]),
+            (b"abc", b"abcd", b"abc"),
+            (b"abc1", b"abd", b"abc1"),
+            (b"", b"a", b""),
+            (b"a\xff\xff", b"c", b"b"),
+        ] {
+            let mut key = start.to_vec();
+            order.shorten_separator(&mut key, limit);
+            assert_eq!(key, expected);
+            assert!(start <= &key[..] && &key[..] < limit);
+        }
+    }
+
+    /// Comparing heads first never contradicts comparing keys.
+    #[test]
+    fn heads_order_as_keys_do() {
+        let keys: [&[u8]; 6] = [b"", b"\0", b"a", b"a\0", b"abcdefgh", b"abcdefghi"];
+        for a in keys {
+            for b in keys {
+                if head(a) < head(b) {
+                    assert!(a < b);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Background work, time and randomness: one object that several databases
+//! may share.
+//!
+//! Two lanes, each with its own threads: `Urgent` (flushes, which writers may
+//! be waiting for) is never queued behind `Steady` (compactions, deletions).
+//! A seeded scheduler takes time from a counter and randomness from its seed,
+//! so that a simulated run can be repeated.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Arc, Condvar, Mutex};
+
+/// Which threads a job may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Someone may be waiting: flushes and log syncs.
+    Urgent,
+    /// Compactions and deletions.
+    Steady,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads for background work, a clock and a source of randomness.
+pub struct Scheduler {
+    urgent: Pool,
+    steady: Pool,
+    steady_threads: usize,
+    source: Source,
+}
+
+enum Source {
+    System { start: Instant },
+    Seeded { random: Mutex<u64>, nanos: AtomicU64 },
+}
+
+impl std::fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler").field("steady_threads", &self.steady_threads).finish()
+    }
+}
+
+impl Scheduler {
+    /// A scheduler with `threads` threads for compactions and one for flushes.
+    pub fn new(threads: usize) -> Arc<Scheduler> {
+        Self::with_source(threads, Source::System { start: Instant::now() })
+    }
+
+    /// A scheduler whose time and randomness follow from `seed` alone. Its
+    /// clock moves by a microsecond each time that it is read.
+    pub fn seeded(threads: usize, seed: u64) -> Arc<Scheduler> {
+        let source = Source::Seeded { random: Mutex::new(seed), nanos: AtomicU64::new(0) };
+        Self::with_source(threads, source)
+    }
+
+    fn with_source(threads: usize, source: Source) -> Arc<Scheduler> {
+        let steady_threads = threads.max(1);
+        Arc::new(Scheduler {
+            urgent: Pool::start("lode-flush", 1),
+            steady: Pool::start("lode-compact", steady_threads),
+            steady_threads,
+            source,
+        })
+    }
+
+    /// Threads that compactions may use at the same time.
+    pub(crate) fn steady_threads(&self) -> usize {
+        self.steady_threads
+    }
+
+    /// Runs `job` on a thread of `lane`, after the jobs queued there before.
+    pub(crate) fn submit(&self, lane: Lane, job: impl FnOnce() + Send + 'static) {
+        let pool = match lane {
+            Lane::Urgent => &self.urgent,
+            Lane::Steady => &self.steady,
+        };
+        pool.submit(Box::new(job));
+    }
+
+    /// Time since some fixed moment; never goes back.
+    pub(crate) fn now(&self) -> Duration {
+        match &self.source {
+            Source::System { start } => start.elapsed(),
+            Source::Seeded { nanos, .. } => {
+                Duration::from_nanos(nanos.fetch_add(1_000, Ordering::Relaxed))
+            }
+        }
+    }
+
+    /// Seconds since 1970, for the record only: nothing may depend on its order.
+    pub(crate) fn unix_seconds(&self) -> u64 {
+        match &self.source {
+            Source::System { .. } => {
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+            }
+            Source::Seeded { .. } => 1_700_000_000 + self.now().as_secs(),
+        }
+    }
+
+    /// 128 random bits, for the identity of a file.
+    pub(crate) fn random_u128(&self) -> u128 {
+        match &self.source {
+            Source::System { .. } => system_random_u128(),
+            Source::Seeded { random, .. } => {
+                let mut state = random.lock();
+                u128::from(split_mix(&mut state)) << 64 | u128::from(split_mix(&mut state))
+            }
+        }
+    }
+}
+
+/// 128 bits from the operating system's generator.
+fn system_random_u128() -> u128 {
+    use std::hash::{BuildHasher, RandomState};
+    // The standard library keys each thread's hasher from the system's
+    // generator and changes the key at every use.
+    let part = || u128::from(RandomState::new().hash_one((Instant::now(), std::process::id())));
+    part() << 64 | part()
+}
+
+/// The next number of the SplitMix64 generator (Steele, Lea, Flood 2014).
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+struct Pool {
+    shared: Arc<PoolShared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct PoolShared {
+    queue: Mutex<PoolQueue>,
+    changed: Condvar,
+}
+
+struct PoolQueue {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+impl Pool {
+    fn start(name: &str, threads: usize) -> Pool {
+        let queue = Mutex::new(PoolQueue { jobs: VecDeque::new(), closed: false });
+        let shared = Arc::new(PoolShared { queue, changed: Condvar::new() });
+        let threads = (0..threads)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(name, move || work(&shared))
+            })
+            .collect();
+        Pool { shared, threads }
+    }
+
+    fn submit(&self, job: Job) {
+        self.shared.queue.lock().jobs.push_back(job);
+        self.shared.changed.notify_one();
+    }
+}
+
+/// Takes jobs until the pool is closed and its queue empty.
+fn work(shared: &PoolShared) {
+    loop {
+        let mut queue = shared.queue.lock();
+        let job = loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                break job;
+            }
+            if queue.closed {
+                return;
+            }
+            queue = shared.changed.wait(queue);
+        };
+        drop(queue);
+        job();
+    }
+}
+
+impl Drop for Pool {
+    /// Finishes the queued jobs. A job may hold the last reference to the
+    /// scheduler itself; a thread does not wait for its own end then.
+    fn drop(&mut self) {
+        self.shared.queue.lock().closed = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            if thread.thread().id() != thread::current_id() {
+                // A panic in a job was reported by the thread already.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(simulation)))]
+mod tests {
+    use super::*;
+    use crate::sync::atomic::AtomicUsize;
+
+    /// Every job that was accepted runs, also when the scheduler goes away.
+    #[test]
+    fn dropping_the_scheduler_finishes_accepted_jobs() {
+        let done = Arc::new(AtomicUsize::new(0));
+        let scheduler = Scheduler::new(2);
+        for i in 0..100 {
+            let done = Arc::clone(&done);
+            let lane = if i % 2 == 0 { Lane::Urgent } else { Lane::Steady };
+            scheduler.submit(lane, move || {
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        drop(scheduler);
+        assert_eq!(done.load(Ordering::Relaxed), 100);
+    }
+
+    /// The same seed gives the same identities and the same clock.
+    #[test]
+    fn seeded_schedulers_repeat_themselves() {
+        let (a, b) = (Scheduler::seeded(1, 42), Scheduler::seeded(1, 42));
+        assert_eq!(a.random_u128(), b.random_u128());
+        assert_eq!(a.now(), b.now());
+        assert_ne!(a.random_u128(), Scheduler::seeded(1, 43).random_u128());
+    }
+}

@@ -1,0 +1,133 @@
+//! Locks, atomics and threads: the only door to concurrency in this crate.
+//!
+//! An ordinary build gets the standard library's. A build with
+//! `--cfg simulation` gets shuttle's, which runs one thread at a time and
+//! lets a seed choose the next one at every lock, atomic access and wait. The
+//! engine's source is the same in both.
+//!
+//! Locks here do not return poison errors: a thread that panicked inside a
+//! critical section may have left half a change behind, so the next one to
+//! come panics too instead of working on it.
+
+#[cfg(simulation)]
+use shuttle::sync as imp;
+#[cfg(not(simulation))]
+use std::sync as imp;
+
+pub(crate) use std::sync::{Arc, OnceLock, Weak};
+
+/// Atomic integers and pointers.
+pub(crate) mod atomic {
+    #[cfg(simulation)]
+    pub(crate) use shuttle::sync::atomic::*;
+    #[cfg(not(simulation))]
+    pub(crate) use std::sync::atomic::*;
+}
+
+/// Threads.
+pub(crate) mod thread {
+    #[cfg(simulation)]
+    use shuttle::thread as imp;
+    #[cfg(not(simulation))]
+    use std::thread as imp;
+
+    pub(crate) use imp::{JoinHandle, yield_now};
+
+    /// The calling thread's id.
+    pub(crate) fn current_id() -> imp::ThreadId {
+        imp::current().id()
+    }
+
+    /// Starts a thread that the system shows as `name`.
+    ///
+    /// # Panics
+    /// If the system has no thread to give.
+    pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+        imp::Builder::new().name(name.to_string()).spawn(work).expect("the system starts a thread")
+    }
+}
+
+const POISONED: &str = "another thread panicked while it held this lock";
+
+/// Mutual exclusion.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(imp::Mutex<T>);
+
+/// The lock, held.
+pub(crate) type MutexGuard<'a, T> = imp::MutexGuard<'a, T>;
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Mutex<T> {
+        Mutex(imp::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().expect(POISONED)
+    }
+
+    /// The lock if it is free now.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
+}
+
+/// Waiting for a condition that a [`Mutex`] guards.
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(imp::Condvar);
+
+impl Condvar {
+    pub(crate) fn new() -> Condvar {
+        Condvar(imp::Condvar::new())
+    }
+
+    /// Releases the lock, waits for a notification, takes the lock again.
+    /// May return without a notification: call it in a loop.
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).expect(POISONED)
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// A value that many threads read without waiting, while one replaces it.
+///
+/// Readers touch no counter that another reader touches; a long read never
+/// keeps the writer waiting.
+#[derive(Debug)]
+pub(crate) struct Published<T>(arc_swap::ArcSwap<T>);
+
+impl<T> Published<T> {
+    pub(crate) fn new(value: Arc<T>) -> Published<T> {
+        Published(arc_swap::ArcSwap::new(value))
+    }
+
+    /// The value now, for a short read.
+    pub(crate) fn load(&self) -> arc_swap::Guard<Arc<T>> {
+        self.yield_in_simulation();
+        self.0.load()
+    }
+
+    /// The value now, to keep.
+    pub(crate) fn load_full(&self) -> Arc<T> {
+        self.yield_in_simulation();
+        self.0.load_full()
+    }
+
+    /// Replaces the value. Readers that hold the old one keep it.
+    pub(crate) fn store(&self, value: Arc<T>) {
+        self.yield_in_simulation();
+        self.0.store(value);
+    }
+
+    #[inline]
+    fn yield_in_simulation(&self) {
+        #[cfg(simulation)]
+        thread::yield_now();
+    }
+}

@@ -1,0 +1,56 @@
+//! What the database knows of a table without opening it. The manifest stores
+//! this for every live table.
+
+use crate::key::{FileId, InternalKey, SequenceNumber};
+
+/// Which program's format a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(crate) enum TableFormat {
+    #[default]
+    Native = 0,
+    LevelDb = 1,
+    RocksDb = 2,
+}
+
+/// A reference from a table into a value file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ValueFileUse {
+    pub(crate) number: u64,
+    pub(crate) bytes: u64,
+}
+
+/// One table, as the manifest records it.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub(crate) struct TableMeta {
+    /// The file's number; its name follows from it.
+    pub(crate) number: u64,
+    /// Must equal the id in the file itself.
+    pub(crate) id: FileId,
+    /// Length of the file; a file of another length is not this one.
+    pub(crate) bytes: u64,
+    /// CRC-32C over the file's block checksums in order, as the footer has it.
+    pub(crate) checksum: u32,
+    pub(crate) format: TableFormat,
+    /// Which of the database's directories holds it: 0 is its own.
+    pub(crate) path_id: u32,
+    /// First and last entry, range tombstones' ends included.
+    pub(crate) smallest: InternalKey,
+    pub(crate) largest: InternalKey,
+    /// Lowest and highest sequence number within.
+    pub(crate) sequence_min: SequenceNumber,
+    pub(crate) sequence_max: SequenceNumber,
+    /// If set, every entry counts as having this sequence number (ingested).
+    pub(crate) sequence_override: Option<SequenceNumber>,
+    /// When its data was first written, in seconds since 1970; 0: not known.
+    pub(crate) created_unix_seconds: u64,
+    pub(crate) entries: u64,
+    /// Deletes and single deletes among them.
+    pub(crate) tombstones: u64,
+    pub(crate) range_tombstones: u64,
+    /// Length of all keys and of all values, before compression.
+    pub(crate) key_bytes: u64,
+    pub(crate) value_bytes: u64,
+    /// Value files that its entries refer to.
+    pub(crate) value_files: Vec<ValueFileUse>,
+}

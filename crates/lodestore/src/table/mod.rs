@@ -1,0 +1,2 @@
+//! Tables: sorted, immutable files of entries.
+pub(crate) mod meta;

@@ -1,0 +1,1 @@
+//! Oracle, generators and script runner for tests of Lodestore.
