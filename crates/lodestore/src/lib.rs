@@ -44,6 +44,7 @@ mod compact;
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
+
 pub use error::{Error, Result};
 pub use key::{Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SequenceNumber, VALUE_BYTES_MAX};
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
