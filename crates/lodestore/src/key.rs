@@ -114,14 +114,22 @@ pub(crate) struct InternalKey {
 
 impl InternalKey {
     pub(crate) fn new(user_key: &[u8], trailer: Trailer) -> InternalKey {
-        InternalKey { user_key: user_key.to_vec(), trailer }
+        InternalKey {
+            user_key: user_key.to_vec(),
+            trailer,
+        }
     }
 }
 
 impl fmt::Debug for InternalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sequence = sequence_of(self.trailer);
-        write!(f, "{}@{sequence}:{:02x}", self.user_key.escape_ascii(), self.trailer as u8)
+        write!(
+            f,
+            "{}@{sequence}:{:02x}",
+            self.user_key.escape_ascii(),
+            self.trailer as u8
+        )
     }
 }
 
@@ -191,11 +199,7 @@ impl KeyOrder {
 
     /// The order of two entries: user key ascending, then trailer descending.
     #[inline]
-    pub(crate) fn compare_entries(
-        &self,
-        a: (&[u8], Trailer),
-        b: (&[u8], Trailer),
-    ) -> Ordering {
+    pub(crate) fn compare_entries(&self, a: (&[u8], Trailer), b: (&[u8], Trailer)) -> Ordering {
         self.compare(a.0, b.0).then_with(|| b.1.cmp(&a.1))
     }
 

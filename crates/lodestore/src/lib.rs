@@ -45,7 +45,6 @@ mod options;
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
-
 pub use cache::Cache;
 pub use error::{Error, Result};
 pub use key::{Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SequenceNumber, VALUE_BYTES_MAX};

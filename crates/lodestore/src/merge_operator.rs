@@ -15,8 +15,12 @@ pub trait MergeOperator: Send + Sync {
     /// The value of `key` after `operands`, oldest first, were merged into
     /// `existing` (`None`: there was no value). `None` if they make no sense
     /// together: the reader gets `Corruption`, and compaction keeps them all.
-    fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]])
-    -> Option<Vec<u8>>;
+    fn full_merge(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> Option<Vec<u8>>;
 
     /// One operand that stands for `older` followed by `newer`; `None` if
     /// there is none, and both are kept.
@@ -73,7 +77,9 @@ pub struct Append {
 impl Append {
     /// An operator that puts `delimiter` between what it appends.
     pub fn with_delimiter(delimiter: &[u8]) -> Append {
-        Append { delimiter: delimiter.to_vec() }
+        Append {
+            delimiter: delimiter.to_vec(),
+        }
     }
 }
 
@@ -83,7 +89,10 @@ impl MergeOperator for Append {
     }
 
     fn full_merge(&self, _: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
-        let parts: Vec<&[u8]> = existing.into_iter().chain(operands.iter().copied()).collect();
+        let parts: Vec<&[u8]> = existing
+            .into_iter()
+            .chain(operands.iter().copied())
+            .collect();
         Some(parts.join(&self.delimiter[..]))
     }
 
@@ -110,13 +119,21 @@ mod tests {
     fn built_in_operators_are_associative() {
         let number = |n: u64| n.to_le_bytes().to_vec();
         let cases: [(SharedMergeOperator, Vec<Vec<u8>>); 2] = [
-            (Arc::new(AddU64), vec![number(1), number(u64::MAX), number(40)]),
-            (Arc::new(Append::with_delimiter(b",")), vec![b"a".into(), b"".into(), b"c".into()]),
+            (
+                Arc::new(AddU64),
+                vec![number(1), number(u64::MAX), number(40)],
+            ),
+            (
+                Arc::new(Append::with_delimiter(b",")),
+                vec![b"a".into(), b"".into(), b"c".into()],
+            ),
         ];
         for (operator, operands) in cases {
             let all: Vec<&[u8]> = operands.iter().map(|o| &o[..]).collect();
             let whole = operator.full_merge(b"k", None, &all);
-            let joined = operator.partial_merge(b"k", &operands[1], &operands[2]).unwrap();
+            let joined = operator
+                .partial_merge(b"k", &operands[1], &operands[2])
+                .unwrap();
             let grouped = operator.full_merge(b"k", None, &[&operands[0], &joined]);
             assert_eq!(whole, grouped, "{}", operator.name());
         }

@@ -25,7 +25,14 @@ impl LevelCursor {
         order: KeyOrder,
         context: ReadContext,
     ) -> LevelCursor {
-        LevelCursor { tables, order, context, here: 0, cursor: None, error: None }
+        LevelCursor {
+            tables,
+            order,
+            context,
+            here: 0,
+            cursor: None,
+            error: None,
+        }
     }
 
     /// Makes `index` the table that is walked; false if there is none or it
@@ -36,7 +43,9 @@ impl LevelCursor {
         }
         self.cursor = None;
         self.here = index;
-        let Some(file) = self.tables.get(index) else { return false };
+        let Some(file) = self.tables.get(index) else {
+            return false;
+        };
         match file.table() {
             Ok(table) => self.cursor = Some(table.cursor(self.context.clone())),
             Err(error) => self.error = Some(error),
@@ -108,7 +117,9 @@ impl Cursor for LevelCursor {
         let target = (user_key, trailer);
         let index = self.tables.partition_point(|file| {
             let largest = &file.meta.largest;
-            self.order.compare_entries((&largest.user_key, largest.trailer), target).is_lt()
+            self.order
+                .compare_entries((&largest.user_key, largest.trailer), target)
+                .is_lt()
         });
         if self.enter(index) {
             self.entered().seek(user_key, trailer);
@@ -121,7 +132,9 @@ impl Cursor for LevelCursor {
         let target = (user_key, trailer);
         let after = self.tables.partition_point(|file| {
             let smallest = &file.meta.smallest;
-            self.order.compare_entries((&smallest.user_key, smallest.trailer), target).is_le()
+            self.order
+                .compare_entries((&smallest.user_key, smallest.trailer), target)
+                .is_le()
         });
         if after == 0 {
             self.cursor = None;
