@@ -38,13 +38,15 @@ mod versions;
 
 // Reading across homes, and moving entries down the levels.
 mod merge;
-mod options;
+mod visible;
 mod compact;
+mod options;
 
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
 
+pub use cache::Cache;
 pub use error::{Error, Result};
 pub use key::{Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SequenceNumber, VALUE_BYTES_MAX};
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
