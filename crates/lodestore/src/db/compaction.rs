@@ -10,6 +10,7 @@ use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
 use crate::table::meta::TableMeta;
+use crate::tables::TableFile;
 use crate::version::VersionEdit;
 
 use super::background::BackgroundState;
@@ -74,7 +75,8 @@ impl Engine {
         let created = Mutex::new(Vec::new());
         let result = self.rewrite(job, &created).and_then(|added| {
             let mut edit = removal(job);
-            edit.added = added.into_iter().map(|meta| (job.plan.level_to, meta)).collect();
+            let place = |meta| (job.family(), job.plan.level_to, meta);
+            edit.tables_added = added.into_iter().map(place).collect();
             self.install(job, edit)
         });
         if result.is_err() {
@@ -86,13 +88,14 @@ impl Engine {
     fn move_tables(&self, job: &Job) -> Result<()> {
         let mut edit = removal(job);
         let moved = job.plan.inputs.iter().flatten();
-        edit.added = moved.map(|table| (job.plan.level_to, table.meta.clone())).collect();
-        self.shared.statistics.add(Counter::TrivialMoves, edit.added.len() as u64);
+        let place = |table: &Arc<TableFile>| (job.family(), job.plan.level_to, table.meta.clone());
+        edit.tables_added = moved.map(place).collect();
+        self.shared.statistics.add(Counter::TrivialMoves, edit.tables_added.len() as u64);
         self.install(job, edit)
     }
 
     fn install(&self, job: &Job, edit: VersionEdit) -> Result<()> {
-        self.versions.apply(vec![edit], |_, version| {
+        self.versions.apply(edit, |_, version| {
             job.family.views.install(Arc::clone(version), None);
         })?;
         self.update_pressure();
@@ -205,10 +208,11 @@ impl Engine {
 
 /// An edit that takes the plan's inputs out of their levels.
 fn removal(job: &Job) -> VersionEdit {
-    let mut edit = VersionEdit::of(job.family.id);
+    let mut edit = VersionEdit::default();
     for (side, tables) in job.plan.inputs.iter().enumerate() {
         let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
-        edit.deleted.extend(tables.iter().map(|table| (level, table.meta.number)));
+        let numbers = tables.iter().map(|table| (job.family(), level, table.meta.number));
+        edit.tables_deleted.extend(numbers);
     }
     edit
 }

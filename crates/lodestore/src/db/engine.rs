@@ -126,7 +126,7 @@ impl Engine {
             .memtables()
             .iter()
             .map(|active| active.family.id)
-            .filter(|&id| self.versions.log_number(id) == Some(oldest))
+            .filter(|&id| self.versions.log_number(id.0) == Some(oldest))
             .collect();
         self.seal(commit, &laggards).map(|_| ())
     }
@@ -184,11 +184,8 @@ impl Engine {
                 let _ = self.flush(&self.family_ids());
             }
             self.stop_background();
-            let mut commit = self.commit.lock();
-            if let Some(log) = &mut commit.log {
-                // A courtesy: nothing was promised for unsynced writes.
-                let _ = log.sync_all();
-            }
+            // A courtesy: nothing was promised for unsynced writes.
+            let _ = self.sync_commit_log(&mut self.commit.lock());
         }
         *self.lock.lock() = None;
     }

@@ -1,11 +1,13 @@
 //! Creating and dropping families of an open database.
 
+use std::collections::BTreeMap;
+
 use crate::batch::FamilyId;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::options::FamilyOptions;
 use crate::sync::Arc;
-use crate::version::{FamilyRecord, Version, VersionEdit};
+use crate::version::{FamilyDescriptor, Version, VersionEdit};
 
 use super::commit::ActiveMemtable;
 use super::engine::Engine;
@@ -25,19 +27,23 @@ impl Engine {
         if self.families.load().named(name).is_some() {
             return Err(Error::invalid(format!("there is a family named {name:?} already")));
         }
-        let id = FamilyId(self.versions.new_family_number());
-        let mut edit = VersionEdit::of(id);
-        edit.created = Some(FamilyRecord {
-            name: name.to_string(),
-            comparator: options.order.name().to_string(),
-            merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
-            ..FamilyRecord::default()
-        });
+        let id = FamilyId(self.versions.new_family_id());
+        let mut edit = VersionEdit {
+            families_created: vec![FamilyDescriptor {
+                id: id.0,
+                name: name.to_string(),
+                comparator: options.order.name().to_string(),
+                merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
+                ..FamilyDescriptor::default()
+            }],
+            ..VersionEdit::default()
+        };
         // Nothing in older segments is this family's.
-        edit.log_number = commit.log.as_ref().map(|log| log.number());
+        edit.log_numbers.extend(commit.log.as_ref().map(|log| (id.0, log.number())));
         let (table, writer) = Memtable::new(options.order.clone());
         let mut created = None;
-        self.versions.apply_with(vec![edit], &options.order, |_, version| {
+        let orders = BTreeMap::from([(id.0, options.order.clone())]);
+        self.versions.apply_with_orders(edit, orders, |_, version| {
             let view = View {
                 active: Arc::clone(&table),
                 sealed: Vec::new(),
@@ -45,7 +51,8 @@ impl Engine {
             };
             created =
                 Some(FamilyCore::new(id, name, options.clone(), Views::new(view), &self.shared));
-        })?;
+        })
+        .inspect_err(|error| self.health.fail(error.clone()))?;
         let family = created.expect("the edit's family was installed");
         commit.put_memtable(ActiveMemtable::new(&family, table, writer));
         self.change_families(|families| families.insert(Arc::clone(&family)));
@@ -61,9 +68,9 @@ impl Engine {
         let Some(family) = self.families.load().named(name).cloned() else {
             return Err(Error::missing(format!("family {name:?}")));
         };
-        let mut edit = VersionEdit::of(family.id);
-        edit.dropped = true;
-        self.versions.apply(vec![edit], |_, _| {})?;
+        let edit =
+            VersionEdit { families_dropped: vec![family.id.0], ..VersionEdit::default() };
+        self.versions.apply(edit, |_, _| {}).inspect_err(|e| self.health.fail(e.clone()))?;
         self.change_families(|families| families.remove(family.id));
         commit.remove_memtable(family.id);
         // Readers with handles go on in their views; new views hold nothing,

@@ -46,22 +46,17 @@ impl Engine {
     }
 
     fn write_group(&self, group: &SealGroup, created: &Mutex<Vec<u64>>) -> Result<()> {
-        let mut edits = Vec::with_capacity(group.members.len() + group.idle.len());
+        let mut edit = VersionEdit::default();
         for (family, memtable) in &group.members {
-            let mut edit = VersionEdit::of(family.id);
-            edit.log_number = Some(group.log_number);
+            edit.log_numbers.push((family.id.0, group.log_number));
             for meta in self.write_memtable(family, memtable, created)? {
-                edit.added.push((0, meta));
+                edit.tables_added.push((family.id.0, 0, meta));
             }
-            edits.push(edit);
         }
-        for &family in &group.idle {
-            let mut edit = VersionEdit::of(family);
-            edit.log_number = Some(group.log_number);
-            edits.push(edit);
-        }
-        self.versions.apply(edits, |id, version| {
-            for (family, memtable) in group.members.iter().filter(|(f, _)| f.id == id) {
+        edit.log_numbers.extend(group.idle.iter().map(|family| (family.0, group.log_number)));
+        edit.last_sequence = Some(self.shared.visible.get());
+        self.versions.apply(edit, |id, version| {
+            for (family, memtable) in group.members.iter().filter(|(f, _)| f.id.0 == id) {
                 family.views.install(Arc::clone(version), Some(memtable));
             }
         })

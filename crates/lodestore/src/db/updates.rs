@@ -2,7 +2,6 @@
 //! replicas and change feeds; and pins that keep it.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
@@ -11,6 +10,7 @@ use crate::sync::{Arc, Weak};
 use crate::wal::SegmentReader;
 
 use super::engine::Engine;
+use super::logs::SegmentPlace;
 
 /// Keeps log segments from a sequence number on; dropping it releases them.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct Updates {
     from: SequenceNumber,
     /// Where the iteration ends: what was visible at its start.
     until: SequenceNumber,
-    segments: VecDeque<PathBuf>,
+    segments: VecDeque<SegmentPlace>,
     reader: Option<SegmentReader>,
     done: bool,
 }
@@ -83,18 +83,27 @@ impl Engine {
 }
 
 impl Updates {
+    fn open(&self, segment: &SegmentPlace) -> Result<SegmentReader> {
+        let fs = &*self.engine.shared.fs;
+        let mut reader = SegmentReader::open(fs, &segment.path, segment.number)?;
+        if let Some(bytes) = segment.sealed_bytes {
+            reader.set_limit(bytes);
+        }
+        Ok(reader)
+    }
+
     fn next_batch(&mut self) -> Result<Option<(SequenceNumber, WriteBatch)>> {
         loop {
             let Some(reader) = &mut self.reader else {
-                let Some(path) = self.segments.pop_front() else { return Ok(None) };
-                self.reader = Some(SegmentReader::open(&*self.engine.shared.fs, &path)?);
+                let Some(segment) = self.segments.pop_front() else { return Ok(None) };
+                self.reader = Some(self.open(&segment)?);
                 continue;
             };
             let Some((offset, payload)) = reader.next()? else {
                 self.reader = None;
                 continue;
             };
-            let batch = WriteBatch::from_bytes(payload)
+            let batch = WriteBatch::from_bytes(payload.to_vec())
                 .map_err(|what| Error::corruption(reader.path(), offset, what))?;
             let first = batch.sequence();
             let last = first + u64::from(batch.sequence_count()).max(1) - 1;
