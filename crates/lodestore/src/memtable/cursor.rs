@@ -1,90 +1,91 @@
-//! A cursor over a memtable.
-
-use std::cmp::Ordering;
-use std::ptr;
+//! A cursor over a memtable: a place in the tree, and the entry there.
 
 use super::Memtable;
-use super::skiplist::Node;
+use super::entry::Entry;
+use super::tree::{Position, Tree};
 use crate::cursor::Cursor;
 use crate::error::Result;
 use crate::key::Trailer;
 use crate::sync::Arc;
 
-/// See [`Memtable::cursor`]. What is inserted after a seek may or may not be
-/// met; what was there before is met exactly once.
+/// See [`Memtable::cursor`]. Entries that were there when the cursor was made
+/// are met in order, each exactly once, however much is inserted meanwhile;
+/// later ones may or may not be met.
 pub(crate) struct MemtableCursor {
+    /// What `place` points into; they never get out of this struct apart.
     memtable: Arc<Memtable>,
-    node: *const Node,
+    place: Option<(Position<'static>, Entry<'static>)>,
 }
-
-// SAFETY: `node` is null or lives as long as `memtable`, which is Send + Sync.
-unsafe impl Send for MemtableCursor {}
 
 impl MemtableCursor {
     pub(super) fn new(memtable: Arc<Memtable>) -> MemtableCursor {
-        MemtableCursor {
-            memtable,
-            node: ptr::null(),
-        }
+        MemtableCursor { memtable, place: None }
+    }
+
+    /// Goes where `find` says.
+    #[inline]
+    fn go(&mut self, find: impl FnOnce(&'static Tree) -> Option<Position<'static>>) {
+        let tree: *const Tree = &raw const self.memtable.tree;
+        // SAFETY: the tree lives at this address as long as the Arc that
+        // `self` holds, and `place` is not handed out for longer than `self`
+        // is borrowed.
+        let tree: &'static Tree = unsafe { &*tree };
+        self.place = find(tree).map(|at| (at, tree.entry(at)));
     }
 
     #[inline]
-    fn node(&self) -> &Node {
-        assert!(!self.node.is_null(), "the cursor has a position");
-        // SAFETY: not null, and it lives as long as `memtable`.
-        unsafe { &*self.node }
+    fn place(&self) -> &(Position<'static>, Entry<'static>) {
+        self.place.as_ref().expect("a cursor is asked only where it is valid")
     }
-}
-
-fn raw(node: Option<&Node>) -> *const Node {
-    node.map_or(ptr::null(), ptr::from_ref)
 }
 
 impl Cursor for MemtableCursor {
+    #[inline]
     fn valid(&self) -> bool {
-        !self.node.is_null()
+        self.place.is_some()
     }
 
     fn seek_to_first(&mut self) {
-        self.node = raw(self.memtable.list.first());
+        self.go(Tree::first);
     }
 
     fn seek_to_last(&mut self) {
-        self.node = raw(self.memtable.list.last());
+        self.go(Tree::last);
     }
 
     fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
-        self.node = raw(self.memtable.list.first_from(user_key, trailer));
+        self.go(|tree| tree.seek(user_key, trailer));
     }
 
     fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
-        let list = &self.memtable.list;
-        let at = list.first_from(user_key, trailer).filter(|node| {
-            node.trailer() == trailer
-                && list.order().compare(node.key(), user_key) == Ordering::Equal
-        });
-        self.node = raw(at.or_else(|| list.last_before(user_key, trailer)));
+        self.go(|tree| tree.seek_for_prev(user_key, trailer));
     }
 
+    #[inline]
     fn next(&mut self) {
-        self.node = raw(self.memtable.list.after(self.node()));
+        let at = self.place().0;
+        self.go(|tree| tree.next(at));
     }
 
+    #[inline]
     fn prev(&mut self) {
-        let node = self.node();
-        self.node = raw(self.memtable.list.last_before(node.key(), node.trailer()));
+        let at = self.place().0;
+        self.go(|tree| tree.prev(at));
     }
 
+    #[inline]
     fn user_key(&self) -> &[u8] {
-        self.node().key()
+        self.place().1.key
     }
 
+    #[inline]
     fn trailer(&self) -> Trailer {
-        self.node().trailer()
+        self.place().1.trailer
     }
 
+    #[inline]
     fn value(&self) -> &[u8] {
-        self.node().value()
+        self.place().1.value
     }
 
     fn status(&self) -> Result<()> {
