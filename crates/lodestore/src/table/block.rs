@@ -1,21 +1,26 @@
 //! A decoded block: shared bytes whose structure was validated.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use crate::key::{KeyOrder, SequenceNumber, Trailer};
 use crate::sync::Arc;
 
-use super::{Checked, LookupKey};
 use super::layout::{Layout, flag};
+use super::reader::BlockIndex;
+use super::{Checked, LookupKey};
 
-/// A decoded block. A clone is one more reference: a value is kept alive by
-/// keeping its block.
+/// A decoded block of a table. A clone is one more reference: a value is kept
+/// alive by keeping its block.
 #[derive(Clone, Debug)]
-pub(crate) struct Block(Arc<[u8]>);
+pub(crate) struct Block {
+    bytes: Arc<[u8]>,
+    index: BlockIndex,
+}
 
 impl Block {
     /// Validates decoded bytes, slack included. Says what is wrong.
     pub(super) fn new(
+        index: BlockIndex,
         mut bytes: Arc<[u8]>,
         order: &KeyOrder,
         sequence_override: Option<SequenceNumber>,
@@ -29,24 +34,38 @@ impl Block {
             let own = Arc::get_mut(&mut bytes).expect("a decoded block is not shared yet");
             layout.override_sequences(own, sequence);
         }
-        Ok(Block(bytes))
+        Ok(Block { bytes, index })
     }
 
     /// A block from the cache, which holds only what [`Block::bytes`] gave.
     #[inline]
-    pub(super) fn from_cache(bytes: Arc<[u8]>) -> Block {
-        Block(bytes)
+    pub(super) fn from_cache(index: BlockIndex, bytes: Arc<[u8]>) -> Block {
+        Block { bytes, index }
+    }
+
+    /// The block's number in its table.
+    #[inline]
+    pub(crate) fn index(&self) -> BlockIndex {
+        self.index
     }
 
     /// The decoded bytes, which keep their values' places for good.
     #[inline]
     pub(crate) fn bytes(&self) -> &Arc<[u8]> {
-        &self.0
+        &self.bytes
+    }
+
+    /// Where in [`Block::bytes`] a value lies that the block gave out.
+    #[inline]
+    pub(crate) fn range_of(&self, value: &[u8]) -> Range<usize> {
+        let start = (value.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
+        assert!(start <= self.bytes.len() && value.len() <= self.bytes.len() - start);
+        start..start + value.len()
     }
 
     #[inline]
     pub(super) fn layout(&self) -> Layout {
-        Layout::parse(&self.0).expect("a block is validated when it is made")
+        Layout::parse(&self.bytes).expect("a block is validated when it is made")
     }
 
     /// Calls `visit` for the versions of the key that are not newer than
@@ -60,7 +79,7 @@ impl Block {
         mut visit: impl FnMut(Trailer, &'b [u8]) -> ControlFlow<()>,
     ) -> bool {
         let layout = self.layout();
-        let bytes = &self.0[..];
+        let bytes = &self.bytes[..];
         let mut i = layout.lower_bound(bytes, key.user_key, key.trailer_max, order);
         if i == layout.count || !layout.key_is(bytes, i, key.user_key, order) {
             return false;

@@ -16,8 +16,8 @@ use crate::coding::{Reader, put_varint};
 use crate::key::FileId;
 use crate::sync::Arc;
 
-use super::{Checked, Compression};
 use super::layout::SLACK_BYTES;
+use super::{Checked, Compression};
 
 /// Type byte and checksum.
 pub(super) const TRAILER_BYTES: usize = 5;
@@ -55,7 +55,9 @@ enum Codec {
 
 impl std::fmt::Debug for Compressor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Compressor").field("type_byte", &self.type_byte()).finish()
+        f.debug_struct("Compressor")
+            .field("type_byte", &self.type_byte())
+            .finish()
     }
 }
 
@@ -71,7 +73,10 @@ impl Compressor {
                 Codec::Zstd(zstd::bulk::Compressor::new(level)?)
             }
         };
-        Ok(Compressor { codec, scratch: Vec::new() })
+        Ok(Compressor {
+            codec,
+            scratch: Vec::new(),
+        })
     }
 
     /// The type byte of blocks that shrink enough.
@@ -122,9 +127,7 @@ impl Compressor {
         let length = match &mut self.codec {
             Codec::None => None,
             Codec::Snappy(encoder) => encoder.compress(raw, out).ok(),
-            Codec::Lz4(table) => {
-                lz4_flex::block::compress_into_with_table(raw, out, table).ok()
-            }
+            Codec::Lz4(table) => lz4_flex::block::compress_into_with_table(raw, out, table).ok(),
             Codec::Zstd(compressor) => compressor.compress_to_buffer(raw, out).ok(),
         }?;
         let worth_it = length < raw.len() - raw.len() / 8;
@@ -135,7 +138,9 @@ impl Compressor {
 
 /// The checksum stored with a block, for the file's witness.
 pub(super) fn stored_checksum(stored: &[u8]) -> Option<u32> {
-    stored.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
+    stored
+        .last_chunk::<4>()
+        .map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 /// Checks and decompresses a stored block. The result has [`SLACK_BYTES`]
@@ -191,7 +196,10 @@ fn decompress(kind: u8, payload: &[u8]) -> Checked<Arc<[u8]>, String> {
     let raw_bytes = reader.varint().ok_or("compressed block without a length")?;
     let compressed = reader.rest();
     if !ratio_is_allowed(raw_bytes, compressed.len() as u64) {
-        return Err(format!("{} bytes claim to be {raw_bytes} decompressed", compressed.len()));
+        return Err(format!(
+            "{} bytes claim to be {raw_bytes} decompressed",
+            compressed.len()
+        ));
     }
     if !matches!(kind, TYPE_SNAPPY | TYPE_LZ4 | TYPE_ZSTD) {
         return Err(format!("unknown compression type {kind}"));
@@ -200,12 +208,16 @@ fn decompress(kind: u8, payload: &[u8]) -> Checked<Arc<[u8]>, String> {
     let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
     let out = &mut bytes[..raw_bytes as usize];
     let length = match kind {
-        TYPE_SNAPPY => SNAPPY.with_borrow_mut(|d| d.decompress(compressed, out)).map_err(text),
+        TYPE_SNAPPY => SNAPPY
+            .with_borrow_mut(|d| d.decompress(compressed, out))
+            .map_err(text),
         TYPE_LZ4 => lz4_flex::block::decompress_into(compressed, out).map_err(text),
         _ => decompress_zstd(compressed, out),
     }?;
     if length as u64 != raw_bytes {
-        return Err(format!("block of {length} bytes, but {raw_bytes} were claimed"));
+        return Err(format!(
+            "block of {length} bytes, but {raw_bytes} were claimed"
+        ));
     }
     Ok(block)
 }
@@ -220,7 +232,9 @@ fn decompress_zstd(compressed: &[u8], out: &mut [u8]) -> Checked<usize, String> 
             Some(decompressor) => decompressor,
             None => slot.insert(zstd::bulk::Decompressor::new().map_err(text)?),
         };
-        decompressor.decompress_to_buffer(compressed, out).map_err(text)
+        decompressor
+            .decompress_to_buffer(compressed, out)
+            .map_err(text)
     })
 }
 
@@ -255,11 +269,19 @@ mod tests {
                 let mut out = Vec::new();
                 compressor.seal(&raw, &mut out, ID, 32);
                 let block = open(&out, ID, 32).unwrap();
-                assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
+                assert_eq!(
+                    &block[..block.len() - SLACK_BYTES],
+                    &raw[..],
+                    "{compression:?}"
+                );
                 let mut buffer = out.clone();
                 buffer.extend_from_slice(&[0xee; SLACK_BYTES - TRAILER_BYTES]);
                 let block = open_in_place(buffer.into(), ID, 32).unwrap();
-                assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
+                assert_eq!(
+                    &block[..block.len() - SLACK_BYTES],
+                    &raw[..],
+                    "{compression:?}"
+                );
             }
         }
     }
@@ -268,7 +290,9 @@ mod tests {
     #[test]
     fn blocks_are_bound_to_their_place() {
         let mut out = Vec::new();
-        Compressor::new(Compression::None).unwrap().seal(b"block", &mut out, ID, 32);
+        Compressor::new(Compression::None)
+            .unwrap()
+            .seal(b"block", &mut out, ID, 32);
         assert!(open(&out, ID, 37).is_err());
         assert!(open(&out, FileId(78), 32).is_err());
     }
@@ -282,8 +306,14 @@ mod tests {
             payload.extend_from_slice(&[0; 100]);
             assert!(decompress(kind, &payload).unwrap_err().contains("claim"));
         }
-        assert!(ratio_is_allowed(DECOMPRESSED_BYTES_MAX, DECOMPRESSED_BYTES_MAX / RATIO_MAX));
-        assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_MAX + 1, DECOMPRESSED_BYTES_MAX));
+        assert!(ratio_is_allowed(
+            DECOMPRESSED_BYTES_MAX,
+            DECOMPRESSED_BYTES_MAX / RATIO_MAX
+        ));
+        assert!(!ratio_is_allowed(
+            DECOMPRESSED_BYTES_MAX + 1,
+            DECOMPRESSED_BYTES_MAX
+        ));
         assert!(ratio_is_allowed(DECOMPRESSED_BYTES_FREE, 1));
         assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_FREE + 1, 1));
     }
@@ -293,7 +323,9 @@ mod tests {
     fn extremely_regular_blocks_stay_readable() {
         let raw = vec![0; 8 << 20];
         let mut out = Vec::new();
-        Compressor::new(Compression::Zstd { level: 1 }).unwrap().seal(&raw, &mut out, ID, 0);
+        Compressor::new(Compression::Zstd { level: 1 })
+            .unwrap()
+            .seal(&raw, &mut out, ID, 0);
         assert_eq!(open(&out, ID, 0).unwrap().len(), raw.len() + SLACK_BYTES);
     }
 

@@ -21,7 +21,6 @@ pub(crate) struct TableCursor {
     /// The block of the position; `None` if there is no position.
     block: Option<Block>,
     layout: Layout,
-    block_index: BlockIndex,
     entry: usize,
     /// The user key here, and bytes of no meaning behind it.
     key: Vec<u8>,
@@ -37,7 +36,6 @@ impl TableCursor {
             context,
             block: None,
             layout: Layout::default(),
-            block_index: 0,
             entry: 0,
             key: Vec::new(),
             key_bytes: 0,
@@ -59,17 +57,21 @@ impl TableCursor {
     /// Goes to a block, wherever it is; false if it can't be read.
     fn jump_to_block(&mut self, index: BlockIndex) -> bool {
         self.readahead.restart();
-        if self.block.is_some() && self.block_index == index {
+        if self
+            .block
+            .as_ref()
+            .is_some_and(|block| block.index() == index)
+        {
             return true;
         }
         let block = self.table.read_block(index, &self.context);
-        self.enter_block(index, block)
+        self.enter_block(block)
     }
 
     /// Goes to a neighbouring block, reading ahead.
     fn step_to_block(&mut self, index: BlockIndex, direction: Direction) -> bool {
         let block = self.neighbour(index, direction);
-        self.enter_block(index, block)
+        self.enter_block(block)
     }
 
     fn neighbour(&mut self, index: BlockIndex, direction: Direction) -> Result<Block> {
@@ -77,17 +79,20 @@ impl TableCursor {
             return Ok(block);
         }
         let statistics = &self.context.statistics;
-        match self.readahead.step(&self.table, index, direction, statistics)? {
+        match self
+            .readahead
+            .step(&self.table, index, direction, statistics)?
+        {
             None => self.table.read_block(index, &self.context),
             Some(stored) => {
                 let block = self.table.decode_block(index, stored)?;
-                self.table.keep_block(index, &block, &self.context);
+                self.table.keep_block(&block, &self.context);
                 Ok(block)
             }
         }
     }
 
-    fn enter_block(&mut self, index: BlockIndex, block: Result<Block>) -> bool {
+    fn enter_block(&mut self, block: Result<Block>) -> bool {
         match block {
             Ok(block) => {
                 self.layout = block.layout();
@@ -98,7 +103,6 @@ impl TableCursor {
                 }
                 self.key[..prefix.len()].copy_from_slice(prefix);
                 self.block = Some(block);
-                self.block_index = index;
                 true
             }
             Err(error) => {
@@ -133,7 +137,7 @@ impl TableCursor {
     /// Goes to the first entry of the block after this one.
     #[cold]
     fn next_block(&mut self) {
-        let next = self.block_index + 1;
+        let next = self.block().index() + 1;
         if next >= self.table.blocks() {
             self.lose_position();
         } else if self.step_to_block(next, Direction::Forward) {
@@ -144,7 +148,7 @@ impl TableCursor {
     /// Goes to the last entry of the block before this one.
     #[cold]
     fn previous_block(&mut self) {
-        let Some(previous) = self.block_index.checked_sub(1) else {
+        let Some(previous) = self.block().index().checked_sub(1) else {
             self.lose_position();
             return;
         };
@@ -155,7 +159,8 @@ impl TableCursor {
 
     /// The entry of the block here that is the first not before the target.
     fn lower_bound(&self, user_key: &[u8], trailer: Trailer) -> usize {
-        self.layout.lower_bound(self.block().bytes(), user_key, trailer, &self.table.order)
+        self.layout
+            .lower_bound(self.block().bytes(), user_key, trailer, &self.table.order)
     }
 }
 
@@ -215,7 +220,9 @@ impl Cursor for TableCursor {
         let bytes = self.block().bytes();
         let is_here = entry < self.layout.count
             && self.layout.trailer(bytes, entry) == trailer
-            && self.layout.key_is(bytes, entry, user_key, &self.table.order);
+            && self
+                .layout
+                .key_is(bytes, entry, user_key, &self.table.order);
         if is_here {
             self.set_entry(entry);
         } else if entry > 0 {

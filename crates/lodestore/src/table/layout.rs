@@ -211,10 +211,15 @@ impl Layout {
         // The largest delta is below 2^56, so that no sum overflows.
         let largest = match self.sequence_bytes {
             0 => 0,
-            _ => (0..self.count).map(|i| self.sequence_delta(bytes, i)).max().unwrap_or(0),
+            _ => (0..self.count)
+                .map(|i| self.sequence_delta(bytes, i))
+                .max()
+                .unwrap_or(0),
         };
         let in_range = self.sequence_min <= SEQUENCE_MAX - largest;
-        in_range.then_some(()).ok_or("a sequence number out of range")
+        in_range
+            .then_some(())
+            .ok_or("a sequence number out of range")
     }
 
     /// Makes `sequence` the sequence number of every entry.
@@ -391,7 +396,9 @@ impl Layout {
         if let KeyOrder::Custom(comparator) = order {
             return comparator.compare(self.suffix(bytes, i), key).is_eq();
         }
-        let Some(rest) = key.strip_prefix(self.prefix(bytes)) else { return false };
+        let Some(rest) = key.strip_prefix(self.prefix(bytes)) else {
+            return false;
+        };
         self.head(bytes, i) == self.narrow(head(rest)) && self.compare_tied(bytes, i, rest).is_eq()
     }
 

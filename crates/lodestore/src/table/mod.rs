@@ -44,7 +44,7 @@ mod tests;
 #[cfg(test)]
 mod damage_tests;
 
-use crate::key::{KeyOrder, Trailer};
+use crate::key::{KeyOrder, Trailer, hash};
 
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
@@ -89,16 +89,30 @@ pub(crate) struct TableSettings {
 /// A key to look up in many tables, with what is computed once for all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LookupKey<'a> {
-    pub(crate) user_key: &'a [u8],
+    user_key: &'a [u8],
     /// `key::hash(user_key)`.
-    pub(crate) hash: u64,
-    /// Versions with a larger trailer are too new to be seen.
-    pub(crate) trailer_max: Trailer,
+    hash: u64,
+    trailer_max: Trailer,
 }
 
 impl<'a> LookupKey<'a> {
     #[inline]
     pub(crate) fn new(user_key: &'a [u8], trailer_max: Trailer) -> LookupKey<'a> {
-        LookupKey { user_key, hash: crate::key::hash(user_key), trailer_max }
+        LookupKey {
+            user_key,
+            hash: hash(user_key),
+            trailer_max,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn user_key(&self) -> &'a [u8] {
+        self.user_key
+    }
+
+    /// Versions with a larger trailer are too new to be seen.
+    #[inline]
+    pub(crate) fn trailer_max(&self) -> Trailer {
+        self.trailer_max
     }
 }

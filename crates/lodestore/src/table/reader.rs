@@ -73,7 +73,10 @@ pub(crate) struct Table {
 
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table").field("path", &self.path).field("id", &self.id).finish()
+        f.debug_struct("Table")
+            .field("path", &self.path)
+            .field("id", &self.id)
+            .finish()
     }
 }
 
@@ -88,9 +91,14 @@ impl Table {
         order: KeyOrder,
         cache_file: u64,
     ) -> Result<Table> {
-        let length = file.length().map_err(|error| Error::io(&path, "read length of", error))?;
+        let length = file
+            .length()
+            .map_err(|error| Error::io(&path, "read length of", error))?;
         if length != meta.bytes {
-            let what = format!("{length} bytes long, but the manifest expects {}", meta.bytes);
+            let what = format!(
+                "{length} bytes long, but the manifest expects {}",
+                meta.bytes
+            );
             return Err(Error::corruption(&path, length.min(meta.bytes), what));
         }
         let footer = Footer::read(&*file, length, &path)?;
@@ -154,7 +162,9 @@ impl Table {
     /// False only if the table certainly lacks the key.
     #[inline]
     pub(crate) fn may_contain(&self, key: &LookupKey<'_>) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.may_contain(key.hash))
+        self.filter
+            .as_ref()
+            .is_none_or(|filter| filter.may_contain(key.hash))
     }
 
     /// The first block that can hold a version of the key that may be seen.
@@ -165,7 +175,9 @@ impl Table {
 
     #[inline]
     pub(super) fn find_block(&self, user_key: &[u8], trailer: Trailer) -> Option<BlockIndex> {
-        self.index.find(user_key, trailer, &self.order).map(|block| block as BlockIndex)
+        self.index
+            .find(user_key, trailer, &self.order)
+            .map(|block| block as BlockIndex)
     }
 
     /// Number of blocks.
@@ -179,33 +191,38 @@ impl Table {
     pub(crate) fn block_place(&self, block: BlockIndex) -> BlockPlace {
         let offset = self.index.block_offset(block as usize);
         let end = self.index.block_offset(block as usize + 1);
-        BlockPlace { offset, stored_bytes: (end - offset) as usize }
+        BlockPlace {
+            offset,
+            stored_bytes: (end - offset) as usize,
+        }
     }
 
     /// Checks, decompresses and validates what was read from `block_place`.
     pub(crate) fn decode_block(&self, block: BlockIndex, stored: &[u8]) -> Result<Block> {
         let offset = self.index.block_offset(block as usize);
-        self.validate(offset, codec::open(stored, self.id, offset))
+        self.validate(block, codec::open(stored, self.id, offset))
     }
 
-    fn validate(&self, offset: u64, bytes: Checked<Arc<[u8]>, String>) -> Result<Block> {
+    fn validate(&self, index: BlockIndex, bytes: Checked<Arc<[u8]>, String>) -> Result<Block> {
         let block = bytes.and_then(|bytes| {
-            Block::new(bytes, &self.order, self.sequence_override).map_err(str::to_string)
+            Block::new(index, bytes, &self.order, self.sequence_override).map_err(str::to_string)
         });
-        block.map_err(|what| Error::corruption(&self.path, offset, what))
+        block.map_err(|what| {
+            Error::corruption(&self.path, self.index.block_offset(index as usize), what)
+        })
     }
 
-    /// Calls `visit` for the versions of the key in `block`, which has the
-    /// number `index`, newest first from `key.trailer_max`, until it breaks.
+    /// Calls `visit` for the versions of the key in `block`, newest first from
+    /// `key.trailer_max()`, until it breaks.
     #[inline]
     pub(crate) fn search<'b>(
         &self,
-        index: BlockIndex,
         block: &'b Block,
         key: &LookupKey<'_>,
         visit: impl FnMut(Trailer, &'b [u8]) -> ControlFlow<()>,
     ) -> AfterBlock {
         let reached_end = block.search(key, &self.order, visit);
+        let index = block.index();
         if reached_end && index + 1 < self.blocks() && self.index.straddles(index as usize) {
             return AfterBlock::Continue(index + 1);
         }
@@ -226,37 +243,41 @@ impl Table {
         let offset = self.index.block_offset(block as usize);
         let bytes = context.cache.get(self.cache_file, offset)?;
         context.statistics.add(Counter::CacheHits, 1);
-        Some(Block::from_cache(bytes))
+        Some(Block::from_cache(block, bytes))
     }
 
     /// Counts a block that was not in the cache, and keeps it there if wanted.
-    pub(super) fn keep_block(&self, index: BlockIndex, block: &Block, context: &ReadContext) {
+    pub(super) fn keep_block(&self, block: &Block, context: &ReadContext) {
         context.statistics.add(Counter::CacheMisses, 1);
         if context.fill_cache {
-            let offset = self.index.block_offset(index as usize);
-            context.cache.insert(self.cache_file, offset, Arc::clone(block.bytes()));
+            let offset = self.index.block_offset(block.index() as usize);
+            context
+                .cache
+                .insert(self.cache_file, offset, Arc::clone(block.bytes()));
         }
     }
 
     fn load_block(&self, index: BlockIndex, context: &ReadContext) -> Result<Block> {
         let place = self.block_place(index);
         let block = if self.properties.codec == codec::TYPE_NONE {
-            self.load_in_place(place)
+            self.load_in_place(index, place)
         } else {
             self.load_through_scratch(index, place)
         }?;
-        context.statistics.add(Counter::BlockBytesRead, place.stored_bytes as u64);
-        self.keep_block(index, &block, context);
+        context
+            .statistics
+            .add(Counter::BlockBytesRead, place.stored_bytes as u64);
+        self.keep_block(&block, context);
         Ok(block)
     }
 
     /// Reads into the buffer that becomes the block, if it is stored raw.
-    fn load_in_place(&self, place: BlockPlace) -> Result<Block> {
+    fn load_in_place(&self, index: BlockIndex, place: BlockPlace) -> Result<Block> {
         let mut buffer = codec::zeroed(place.stored_bytes + SLACK_BYTES - TRAILER_BYTES);
         let bytes = Arc::get_mut(&mut buffer).expect("a new Arc has one owner");
         let stored = &mut bytes[..place.stored_bytes];
         format::read_at(&*self.file, place.offset, stored, &self.path)?;
-        self.validate(place.offset, codec::open_in_place(buffer, self.id, place.offset))
+        self.validate(index, codec::open_in_place(buffer, self.id, place.offset))
     }
 
     fn load_through_scratch(&self, index: BlockIndex, place: BlockPlace) -> Result<Block> {
@@ -282,7 +303,8 @@ impl Table {
     /// About where in the file the entries at and after `user_key` start.
     pub(crate) fn approximate_offset(&self, user_key: &[u8]) -> u64 {
         let block = self.index.find(user_key, TRAILER_NEWEST, &self.order);
-        self.index.block_offset(block.unwrap_or(self.index.blocks()))
+        self.index
+            .block_offset(block.unwrap_or(self.index.blocks()))
     }
 }
 
@@ -329,7 +351,9 @@ fn load_filter(
     path: &Path,
     order: &KeyOrder,
 ) -> Result<Option<Filter>> {
-    let Some(section) = footer.section(tag::FILTER).filter(|_| order.equal_means_identical())
+    let Some(section) = footer
+        .section(tag::FILTER)
+        .filter(|_| order.equal_means_identical())
     else {
         return Ok(None);
     };
@@ -350,7 +374,11 @@ fn check_index(
     if index.block_offset(0) != HEADER_BYTES as u64 {
         return Err("the first block does not follow the header");
     }
-    if footer.sections.iter().any(|section| index.block_offset(blocks) > section.offset) {
+    if footer
+        .sections
+        .iter()
+        .any(|section| index.block_offset(blocks) > section.offset)
+    {
         return Err("the last block overlaps a section");
     }
     if blocks as u64 != properties.blocks || blocks > BlockIndex::MAX as usize - 1 {

@@ -29,7 +29,10 @@ impl Table {
     /// Reads every byte of the file, past the cache, and checks all checksums,
     /// the order of entries, index, filter and counts.
     pub(crate) fn verify(&self) -> Result<TableCounts> {
-        let bytes = self.file.length().map_err(|e| Error::io(&self.path, "read length of", e))?;
+        let bytes = self
+            .file
+            .length()
+            .map_err(|e| Error::io(&self.path, "read length of", e))?;
         check_header(&*self.file, self.id, &self.path)?;
         if format::Footer::read(&*self.file, bytes, &self.path)? != self.footer {
             return Err(self.wrong(self.footer.offset, "the footer has changed since opening"));
@@ -39,8 +42,7 @@ impl Table {
         let (mut readahead, statistics) = (Readahead::default(), Statistics::default());
         for index in 0..self.blocks() {
             let place = self.block_place(index);
-            let stored =
-                readahead.take(self, index, Direction::Forward, &statistics)?;
+            let stored = readahead.take(self, index, Direction::Forward, &statistics)?;
             witness.add(stored_checksum(stored).unwrap_or(0));
             let block = self.decode_block(index, stored)?;
             self.verify_block(index, &block, &mut walk)
@@ -51,20 +53,25 @@ impl Table {
             return Err(self.wrong(self.footer.offset, "the file's checksum is wrong"));
         }
         self.verify_counts(walk)?;
-        let Properties { blocks, entries, tombstones, .. } = self.properties;
-        Ok(TableCounts { blocks, entries, tombstones, bytes })
+        let Properties {
+            blocks,
+            entries,
+            tombstones,
+            ..
+        } = self.properties;
+        Ok(TableCounts {
+            blocks,
+            entries,
+            tombstones,
+            bytes,
+        })
     }
 
     fn wrong(&self, offset: u64, what: &str) -> Error {
         Error::corruption(&self.path, offset, what)
     }
 
-    fn verify_block(
-        &self,
-        index: BlockIndex,
-        block: &Block,
-        walk: &mut Walk,
-    ) -> Checked<()> {
+    fn verify_block(&self, index: BlockIndex, block: &Block, walk: &mut Walk) -> Checked<()> {
         let layout = block.layout();
         let bytes = &block.bytes()[..];
         let (mut unique, mut no_tombstones) = (true, true);
@@ -75,7 +82,11 @@ impl Table {
             if self.index.find(&walk.key, trailer, &self.order) != Some(index as usize) {
                 return Err("an entry that the index does not find");
             }
-            if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash(&walk.key))) {
+            if self
+                .filter
+                .as_ref()
+                .is_some_and(|filter| !filter.may_contain(hash(&walk.key)))
+            {
                 return Err("an entry that the filter denies");
             }
             let same_key = walk.step(trailer, layout.value(bytes, i), &self.order)?;
@@ -94,7 +105,10 @@ impl Table {
     /// Checks that the sections' checksums are right and that nothing lies
     /// between blocks, sections and footer.
     fn verify_sections(&self, witness: &mut Witness) -> Result<()> {
-        let mut end = self.index.block_offset(self.blocks() as usize).max(HEADER_BYTES as u64);
+        let mut end = self
+            .index
+            .block_offset(self.blocks() as usize)
+            .max(HEADER_BYTES as u64);
         for section in &self.footer.sections {
             if section.offset != end {
                 return Err(self.wrong(end, "bytes that belong to no part of the table"));
@@ -118,7 +132,10 @@ impl Table {
             order_name: stated.order_name.clone(),
             block_bytes: stated.block_bytes,
             codec: stated.codec,
-            largest: InternalKey { user_key: walk.last_key, trailer: walk.last_trailer },
+            largest: InternalKey {
+                user_key: walk.last_key,
+                trailer: walk.last_trailer,
+            },
             ..walk.found
         };
         if self.sequence_override.is_some() {
@@ -148,12 +165,7 @@ struct Walk {
 impl Walk {
     /// Counts the entry whose key is in `key`; true if its user key is that
     /// of the one before.
-    fn step(
-        &mut self,
-        trailer: Trailer,
-        value: &[u8],
-        order: &KeyOrder,
-    ) -> Checked<bool> {
+    fn step(&mut self, trailer: Trailer, value: &[u8], order: &KeyOrder) -> Checked<bool> {
         let found = &mut self.found;
         let sequence = sequence_of(trailer);
         let mut same_key = false;
