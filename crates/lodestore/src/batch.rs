@@ -1,1 +1,539 @@
-//! Write batches.
+//! Write batches: records that become visible, and durable, all or none.
+//!
+//! write -> `WriteBatch` bytes -> `wal` (the very same bytes) -> memtable
+//!
+//! | OFFSET | SIZE | MEANING |
+//! |---|---|---|
+//! | 0 | 8 | sequence number of the first record that takes one |
+//! | 8 | 4 | records that take a sequence number |
+//! | 12 | .. | records, one after the other (docs/format/batch.md) |
+//!
+//! All tags are RocksDB's (`db/dbformat.h`), the first two LevelDB's.
+//!
+//! Invariant: the bytes of a [`WriteBatch`] are always valid; whatever comes
+//! from outside passes [`BatchRef::decode`] first, and is trusted from then on.
+
+use crate::coding::{Reader, VARINT64_BYTES_MAX, put_varint, varint_bytes};
+use crate::error::{Error, Result};
+use crate::key::{KEY_BYTES_MAX, Kind, SEQUENCE_MAX, SequenceNumber, VALUE_BYTES_MAX};
+
+/// Bytes before the first record.
+pub(crate) const BATCH_HEADER_BYTES: usize = 12;
+/// The longest batch: a log record's length has 32 bits.
+pub(crate) const BATCH_BYTES_MAX: usize = u32::MAX as usize;
+
+/// Tags of records that are not an entry of the default family; an entry's tag
+/// there is its [`Kind`].
+mod tag {
+    pub(super) const OPAQUE: u8 = 0x03;
+    pub(super) const FAMILY_DELETE: u8 = 0x04;
+    pub(super) const FAMILY_PUT: u8 = 0x05;
+    pub(super) const FAMILY_MERGE: u8 = 0x06;
+    pub(super) const FAMILY_SINGLE_DELETE: u8 = 0x08;
+    pub(super) const PREPARE_BEGIN: u8 = 0x09;
+    pub(super) const PREPARE_END: u8 = 0x0a;
+    pub(super) const COMMIT: u8 = 0x0b;
+    pub(super) const ROLLBACK: u8 = 0x0c;
+    pub(super) const FAMILY_RANGE_DELETE: u8 = 0x0e;
+    pub(super) const FAMILY_VALUE_REFERENCE: u8 = 0x10;
+    pub(super) const COMMIT_AT_TIME: u8 = 0x15;
+}
+
+/// Which family (named key space) of a database a record belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FamilyId(pub u32);
+
+impl FamilyId {
+    /// The family that every database has.
+    pub const DEFAULT: FamilyId = FamilyId(0);
+}
+
+/// One record of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Record<'a> {
+    /// Something said of a key. Takes a sequence number.
+    Entry {
+        /// The key's family.
+        family: FamilyId,
+        /// What is said.
+        kind: Kind,
+        /// The key; for a range delete, the first one that is deleted.
+        key: &'a [u8],
+        /// The value, merge operand or value reference; the first key that a
+        /// range delete leaves alone; empty for other deletes.
+        value: &'a [u8],
+    },
+    /// Bytes that the log keeps and the database ignores.
+    Opaque(&'a [u8]),
+    /// What follows, up to the end of the preparation, waits for a commit.
+    PrepareBegin,
+    /// Ends the preparation of the named transaction.
+    PrepareEnd {
+        /// The transaction's name.
+        name: &'a [u8],
+    },
+    /// Makes a prepared transaction visible.
+    Commit {
+        /// The transaction's name.
+        name: &'a [u8],
+        /// The commit's timestamp, if it has one.
+        time: Option<&'a [u8]>,
+    },
+    /// Gives a prepared transaction up.
+    Rollback {
+        /// The transaction's name.
+        name: &'a [u8],
+    },
+}
+
+impl Record<'_> {
+    /// True if the record uses up one sequence number; markers and opaque
+    /// bytes do not, as in RocksDB.
+    #[inline]
+    pub(crate) fn takes_sequence(&self) -> bool {
+        matches!(self, Record::Entry { .. })
+    }
+}
+
+/// Records to write together: after any crash all of them are there or none.
+///
+/// Adding never fails. A record that is too long, or that would make the batch
+/// longer than 4 GiB, is left out, and writing the batch then gives
+/// [`Error::InvalidArgument`] and changes nothing.
+#[derive(Clone, Debug)]
+pub struct WriteBatch {
+    /// Header and records. The header's count is kept current.
+    bytes: Vec<u8>,
+    /// All records, opaque ones too.
+    records: u32,
+    /// Why a record was left out, for the first one that was.
+    refused: Option<Box<str>>,
+}
+
+impl Default for WriteBatch {
+    fn default() -> WriteBatch {
+        WriteBatch::new()
+    }
+}
+
+impl WriteBatch {
+    /// An empty batch.
+    pub fn new() -> WriteBatch {
+        WriteBatch::with_capacity(0)
+    }
+
+    /// An empty batch with room for `bytes` bytes of records.
+    pub fn with_capacity(bytes: usize) -> WriteBatch {
+        let mut buffer = Vec::with_capacity(BATCH_HEADER_BYTES + bytes);
+        buffer.extend_from_slice(&[0; BATCH_HEADER_BYTES]);
+        WriteBatch {
+            bytes: buffer,
+            records: 0,
+            refused: None,
+        }
+    }
+
+    /// Sets `key` to `value` in the default family.
+    #[inline]
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.put_in(FamilyId::DEFAULT, key, value);
+    }
+
+    /// Removes `key` from the default family, if it is there.
+    #[inline]
+    pub fn delete(&mut self, key: &[u8]) {
+        self.delete_in(FamilyId::DEFAULT, key);
+    }
+
+    /// Adds an operand for the default family's merge operator.
+    #[inline]
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) {
+        self.merge_in(FamilyId::DEFAULT, key, operand);
+    }
+
+    /// Sets `key` to `value` in `family`.
+    #[inline]
+    pub fn put_in(&mut self, family: impl Into<FamilyId>, key: &[u8], value: &[u8]) {
+        self.add_entry(
+            Kind::Put as u8,
+            tag::FAMILY_PUT,
+            family.into(),
+            key,
+            Some(value),
+        );
+    }
+
+    /// Removes `key` from `family`, if it is there.
+    #[inline]
+    pub fn delete_in(&mut self, family: impl Into<FamilyId>, key: &[u8]) {
+        self.add_entry(
+            Kind::Delete as u8,
+            tag::FAMILY_DELETE,
+            family.into(),
+            key,
+            None,
+        );
+    }
+
+    /// Adds an operand for the merge operator of `family`.
+    #[inline]
+    pub fn merge_in(&mut self, family: impl Into<FamilyId>, key: &[u8], operand: &[u8]) {
+        self.add_entry(
+            Kind::Merge as u8,
+            tag::FAMILY_MERGE,
+            family.into(),
+            key,
+            Some(operand),
+        );
+    }
+
+    /// Adds bytes that readers of the log see and the database ignores. They
+    /// take no sequence number.
+    pub fn opaque(&mut self, bytes: &[u8]) {
+        if !self.admit(0, bytes.len()) {
+            return;
+        }
+        self.bytes.reserve(1 + VARINT64_BYTES_MAX + bytes.len());
+        self.bytes.push(tag::OPAQUE);
+        crate::coding::put_slice(&mut self.bytes, bytes);
+        self.records += 1;
+    }
+
+    /// Removes all records; the memory is kept for the next ones.
+    pub fn clear(&mut self) {
+        self.bytes.truncate(BATCH_HEADER_BYTES);
+        self.bytes.fill(0);
+        self.records = 0;
+        self.refused = None;
+    }
+
+    /// Number of records, opaque ones included.
+    pub fn len(&self) -> usize {
+        self.records as usize
+    }
+
+    /// True if there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Bytes that the batch takes in the log.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The records in order, then the error that writing the batch would give
+    /// because one was left out, if one was.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Record<'_>>> {
+        self.records().map(Ok).chain(self.check().err().map(Err))
+    }
+
+    /// Adds the records of `other` after those that are here.
+    pub fn append(&mut self, other: &WriteBatch) {
+        if self.refused.is_none() {
+            self.refused.clone_from(&other.refused);
+        }
+        let body = &other.bytes[BATCH_HEADER_BYTES..];
+        if body.len() > BATCH_BYTES_MAX - self.bytes.len() {
+            self.refuse("a batch is longer than 4 GiB".to_string());
+            return;
+        }
+        self.bytes.extend_from_slice(body);
+        self.records += other.records;
+        self.set_sequence_count(self.sequence_count() + other.sequence_count());
+    }
+
+    #[inline]
+    fn add_entry(
+        &mut self,
+        tag: u8,
+        family_tag: u8,
+        family: FamilyId,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) {
+        let value_length = value.map_or(0, <[u8]>::len);
+        if !self.admit(key.len(), value_length) {
+            return;
+        }
+        let bytes = &mut self.bytes;
+        bytes.reserve(1 + 3 * VARINT64_BYTES_MAX + key.len() + value_length);
+        if family == FamilyId::DEFAULT {
+            bytes.push(tag);
+        } else {
+            bytes.push(family_tag);
+            put_varint(bytes, u64::from(family.0));
+        }
+        put_varint(bytes, key.len() as u64);
+        bytes.extend_from_slice(key);
+        if let Some(value) = value {
+            put_varint(bytes, value.len() as u64);
+            bytes.extend_from_slice(value);
+        }
+        self.records += 1;
+        self.set_sequence_count(self.sequence_count() + 1);
+    }
+
+    /// True if a record of these lengths fits; otherwise remembers why not.
+    #[inline]
+    fn admit(&mut self, key_bytes: usize, value_bytes: usize) -> bool {
+        match refusal(self.bytes.len(), key_bytes, value_bytes) {
+            None => true,
+            Some(why) => {
+                self.refuse(why);
+                false
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, why: String) {
+        self.refused.get_or_insert(why.into_boxed_str());
+    }
+
+    #[inline]
+    fn set_sequence_count(&mut self, count: u32) {
+        self.bytes[8..12].copy_from_slice(&count.to_le_bytes());
+    }
+}
+
+/// What the engine does with a batch.
+impl WriteBatch {
+    /// A batch from its stored bytes.
+    ///
+    /// # Errors
+    /// What is wrong with them, if they are not a batch.
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> std::result::Result<WriteBatch, String> {
+        let records = BatchRef::decode(&bytes)?.record_count();
+        Ok(WriteBatch {
+            bytes,
+            records,
+            refused: None,
+        })
+    }
+
+    /// # Errors
+    /// `InvalidArgument` if a record had to be left out.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.refused {
+            None => Ok(()),
+            Some(why) => Err(Error::invalid(why.as_ref())),
+        }
+    }
+
+    /// The batch as the log stores it.
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The sequence number of the first record that takes one.
+    #[inline]
+    pub(crate) fn sequence(&self) -> SequenceNumber {
+        sequence_in(&self.bytes)
+    }
+
+    /// Gives the first record that takes a sequence number `first`, the next
+    /// one `first + 1`, ...
+    #[inline]
+    pub(crate) fn set_sequence(&mut self, first: SequenceNumber) {
+        debug_assert!(first <= SEQUENCE_MAX);
+        self.bytes[..8].copy_from_slice(&first.to_le_bytes());
+    }
+
+    /// How many sequence numbers the records take.
+    #[inline]
+    pub(crate) fn sequence_count(&self) -> u32 {
+        sequence_count_in(&self.bytes)
+    }
+
+    /// The records in order.
+    #[inline]
+    pub(crate) fn records(&self) -> Records<'_> {
+        Records {
+            reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]),
+        }
+    }
+}
+
+/// A valid batch in someone else's buffer, as recovery reads it from the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchRef<'a> {
+    bytes: &'a [u8],
+    records: u32,
+}
+
+impl<'a> BatchRef<'a> {
+    /// Checks all of `bytes`. Nothing is allocated but for the error.
+    ///
+    /// # Errors
+    /// What is wrong; the caller adds the file and the offset.
+    pub(crate) fn decode(bytes: &'a [u8]) -> std::result::Result<BatchRef<'a>, String> {
+        if bytes.len() < BATCH_HEADER_BYTES {
+            return Err(format!("a batch of {} bytes has no header", bytes.len()));
+        }
+        let mut reader = Reader::new(&bytes[BATCH_HEADER_BYTES..]);
+        let (mut records, mut sequences) = (0u32, 0u64);
+        while !reader.is_empty() {
+            let at = bytes.len() - reader.rest().len();
+            let record = read_record(&mut reader)
+                .map_err(|what| format!("{what}, at byte {at} of a batch"))?;
+            // A record has at least one byte and a batch at most u32::MAX, by
+            // the record that holds it; only a caller's own Vec could be longer.
+            records = records
+                .checked_add(1)
+                .ok_or("too many records in a batch")?;
+            sequences += u64::from(record.takes_sequence());
+        }
+        let (first, count) = (sequence_in(bytes), sequence_count_in(bytes));
+        if sequences != u64::from(count) {
+            return Err(format!("a batch of {count} entries has {sequences}"));
+        }
+        // The last entry's number is first + count - 1.
+        if first > SEQUENCE_MAX || sequences > SEQUENCE_MAX - first + 1 {
+            return Err(format!("sequence numbers from {first} on pass 56 bits"));
+        }
+        Ok(BatchRef { bytes, records })
+    }
+
+    pub(crate) fn sequence(&self) -> SequenceNumber {
+        sequence_in(self.bytes)
+    }
+
+    pub(crate) fn sequence_count(&self) -> u32 {
+        sequence_count_in(self.bytes)
+    }
+
+    /// All records, opaque ones too.
+    pub(crate) fn record_count(&self) -> u32 {
+        self.records
+    }
+
+    pub(crate) fn records(&self) -> Records<'a> {
+        Records {
+            reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]),
+        }
+    }
+}
+
+/// The records of a batch that is known to be valid.
+#[derive(Clone, Debug)]
+pub(crate) struct Records<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Record<'a>> {
+        if self.reader.is_empty() {
+            return None;
+        }
+        Some(read_record(&mut self.reader).expect("the batch was checked when it was made"))
+    }
+}
+
+fn sequence_in(bytes: &[u8]) -> SequenceNumber {
+    u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"))
+}
+
+fn sequence_count_in(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes"))
+}
+
+/// Why a record of these lengths can't be added to a batch of `used` bytes.
+#[inline]
+fn refusal(used: usize, key_bytes: usize, value_bytes: usize) -> Option<String> {
+    if key_bytes > KEY_BYTES_MAX {
+        return Some(format!(
+            "a key has {key_bytes} bytes; at most {KEY_BYTES_MAX} are allowed"
+        ));
+    }
+    if value_bytes > VALUE_BYTES_MAX {
+        return Some(format!(
+            "a value has {value_bytes} bytes; at most {VALUE_BYTES_MAX} are allowed"
+        ));
+    }
+    // Tag, family and both lengths, at their longest for lengths of 32 bits.
+    let overhead = 1 + 3 * varint_bytes(u64::from(u32::MAX));
+    let room = BATCH_BYTES_MAX - used;
+    if room < overhead || room - overhead < key_bytes || room - overhead - key_bytes < value_bytes {
+        return Some("a batch is longer than 4 GiB".to_string());
+    }
+    None
+}
+
+const SHORT: &str = "a record ends early";
+
+/// The next record; the reader must not be empty.
+#[inline]
+fn read_record<'a>(reader: &mut Reader<'a>) -> std::result::Result<Record<'a>, &'static str> {
+    let tag = reader.u8().ok_or(SHORT)?;
+    if let Some(kind) = Kind::from_byte(tag) {
+        return read_entry(reader, FamilyId::DEFAULT, kind);
+    }
+    let kind = match tag {
+        tag::FAMILY_DELETE => Kind::Delete,
+        tag::FAMILY_PUT => Kind::Put,
+        tag::FAMILY_MERGE => Kind::Merge,
+        tag::FAMILY_SINGLE_DELETE => Kind::SingleDelete,
+        tag::FAMILY_RANGE_DELETE => Kind::RangeDelete,
+        tag::FAMILY_VALUE_REFERENCE => Kind::ValueReference,
+        _ => return read_marker(tag, reader),
+    };
+    let family = reader.varint().ok_or(SHORT)?;
+    let family = u32::try_from(family).map_err(|_| "a family's id passes 32 bits")?;
+    read_entry(reader, FamilyId(family), kind)
+}
+
+#[inline]
+fn read_entry<'a>(
+    reader: &mut Reader<'a>,
+    family: FamilyId,
+    kind: Kind,
+) -> std::result::Result<Record<'a>, &'static str> {
+    let key = reader.slice().ok_or(SHORT)?;
+    let value = match kind {
+        Kind::Delete | Kind::SingleDelete => &[],
+        _ => reader.slice().ok_or(SHORT)?,
+    };
+    if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
+        return Err("a key or value is longer than allowed");
+    }
+    Ok(Record::Entry {
+        family,
+        kind,
+        key,
+        value,
+    })
+}
+
+fn read_marker<'a>(
+    tag: u8,
+    reader: &mut Reader<'a>,
+) -> std::result::Result<Record<'a>, &'static str> {
+    let mut slice = || reader.slice().ok_or(SHORT);
+    Ok(match tag {
+        tag::OPAQUE => Record::Opaque(slice()?),
+        tag::PREPARE_BEGIN => Record::PrepareBegin,
+        tag::PREPARE_END => Record::PrepareEnd { name: slice()? },
+        tag::COMMIT => Record::Commit {
+            name: slice()?,
+            time: None,
+        },
+        tag::ROLLBACK => Record::Rollback { name: slice()? },
+        tag::COMMIT_AT_TIME => {
+            let time = Some(slice()?);
+            Record::Commit {
+                name: slice()?,
+                time,
+            }
+        }
+        _ => return Err("a record has an unknown tag"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

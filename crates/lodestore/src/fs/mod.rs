@@ -20,9 +20,7 @@ mod os;
 mod mem;
 mod fault;
 
-// pub use fault::{Fault, FaultFs, Operation};
-// pub use mem::MemFs;
-// pub use os::OsFs;
+pub use os::OsFs;
 
 /// What a file system can do beyond the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

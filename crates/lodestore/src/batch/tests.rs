@@ -1,0 +1,240 @@
+use super::*;
+
+fn entry<'a>(family: u32, kind: Kind, key: &'a [u8], value: &'a [u8]) -> Record<'a> {
+    Record::Entry {
+        family: FamilyId(family),
+        kind,
+        key,
+        value,
+    }
+}
+
+fn stored(first: u64, count: u32, records: &[u8]) -> Vec<u8> {
+    let mut bytes = first.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&count.to_le_bytes());
+    bytes.extend_from_slice(records);
+    bytes
+}
+
+/// Records come back in order, as they were added, also through their bytes.
+#[test]
+fn records_come_back_as_they_were_added() {
+    let long = vec![7; 300];
+    let mut batch = WriteBatch::new();
+    batch.put(b"a", b"1");
+    batch.delete(b"");
+    batch.merge(b"m", &long);
+    batch.opaque(b"note");
+    batch.put_in(FamilyId(300), b"", b"");
+    batch.delete_in(FamilyId(u32::MAX), &long);
+    batch.merge_in(FamilyId(1), b"k", b"+1");
+    batch.put_in(FamilyId::DEFAULT, b"d", b"default");
+    batch.set_sequence(41);
+    let expected = [
+        entry(0, Kind::Put, b"a", b"1"),
+        entry(0, Kind::Delete, b"", b""),
+        entry(0, Kind::Merge, b"m", &long),
+        Record::Opaque(b"note"),
+        entry(300, Kind::Put, b"", b""),
+        entry(u32::MAX, Kind::Delete, &long, b""),
+        entry(1, Kind::Merge, b"k", b"+1"),
+        entry(0, Kind::Put, b"d", b"default"),
+    ];
+    assert_eq!(batch.iter().collect::<Result<Vec<_>>>().unwrap(), expected);
+    assert_eq!(
+        (batch.len(), batch.sequence_count()),
+        (8, 7),
+        "opaque bytes take no number"
+    );
+
+    let again = WriteBatch::from_bytes(batch.as_bytes().to_vec()).unwrap();
+    assert_eq!(again.records().collect::<Vec<_>>(), expected);
+    assert_eq!(
+        (again.len(), again.sequence(), again.sequence_count()),
+        (8, 41, 7)
+    );
+    assert_eq!(again.bytes(), batch.as_bytes().len());
+}
+
+/// A put of the default family is stored byte for byte as LevelDB stores it.
+#[test]
+fn plain_records_are_stored_as_leveldb_stores_them() {
+    let mut batch = WriteBatch::new();
+    batch.put(b"foo", b"bar");
+    batch.delete(b"box");
+    batch.set_sequence(100);
+    assert_eq!(
+        batch.as_bytes(),
+        stored(100, 2, b"\x01\x03foo\x03bar\x00\x03box")
+    );
+}
+
+/// A cleared batch is empty and can be used again.
+#[test]
+fn cleared_batch_is_as_new() {
+    let mut batch = WriteBatch::new();
+    assert!(batch.is_empty());
+    batch.opaque(b"x");
+    batch.set_sequence(9);
+    assert!(!batch.is_empty(), "opaque bytes are worth writing");
+    batch.refuse("too long".to_string());
+    batch.clear();
+    batch.check().unwrap();
+    assert!(batch.is_empty());
+    assert_eq!(batch.as_bytes(), WriteBatch::new().as_bytes());
+}
+
+/// Appending keeps the order, the counts, and a refusal of either part.
+#[test]
+fn appended_records_follow() {
+    let (mut a, mut b) = (WriteBatch::new(), WriteBatch::new());
+    a.put(b"1", b"");
+    b.opaque(b"o");
+    b.delete(b"2");
+    b.set_sequence(77);
+    a.append(&b);
+    let expected = [
+        entry(0, Kind::Put, b"1", b""),
+        Record::Opaque(b"o"),
+        entry(0, Kind::Delete, b"2", b""),
+    ];
+    assert_eq!(a.records().collect::<Vec<_>>(), expected);
+    assert_eq!((a.len(), a.sequence_count(), a.sequence()), (3, 2, 0));
+    BatchRef::decode(a.as_bytes()).unwrap();
+    b.refuse("too long".to_string());
+    a.append(&b);
+    assert!(matches!(a.check(), Err(Error::InvalidArgument { .. })));
+}
+
+/// The longest key, value and batch are taken, one byte more is refused.
+#[test]
+fn limits_hold_at_the_limit_and_one_past_it() {
+    assert_eq!(refusal(BATCH_HEADER_BYTES, KEY_BYTES_MAX, 0), None);
+    assert_eq!(refusal(BATCH_HEADER_BYTES, 0, VALUE_BYTES_MAX), None);
+    assert!(
+        refusal(BATCH_HEADER_BYTES, KEY_BYTES_MAX + 1, 0)
+            .unwrap()
+            .starts_with("a key")
+    );
+    assert!(
+        refusal(BATCH_HEADER_BYTES, 0, VALUE_BYTES_MAX + 1)
+            .unwrap()
+            .starts_with("a value")
+    );
+    assert!(refusal(BATCH_HEADER_BYTES, KEY_BYTES_MAX, VALUE_BYTES_MAX).is_some());
+    let room = BATCH_BYTES_MAX - 16 - 100;
+    assert_eq!(refusal(room, 60, 40), None);
+    assert!(refusal(room, 60, 41).unwrap().starts_with("a batch"));
+    assert!(refusal(BATCH_BYTES_MAX, 0, 0).is_some());
+}
+
+/// A refused record makes the batch fail as a whole when it is written, and
+/// says so to whoever looks at its records.
+#[test]
+fn refused_record_is_told_when_written() {
+    let mut batch = WriteBatch::new();
+    batch.put(b"a", b"");
+    batch.refuse("a key is too long".to_string());
+    batch.refuse("a second reason".to_string());
+    batch.put(b"b", b"");
+    let error = batch.check().unwrap_err();
+    assert_eq!(error.to_string(), "Invalid argument: a key is too long");
+    assert!(batch.iter().last().unwrap().is_err());
+}
+
+/// Every reserved record is understood from the start.
+#[test]
+fn reserved_records_are_decoded() {
+    let records = b"\x07\x01k\x0f\x01a\x01b\x11\x01k\x02at\
+        \x08\x05\x01k\x0e\x05\x01a\x01b\x10\x05\x01k\x02at\
+        \x09\x0a\x02tx\x0b\x02tx\x0c\x02tx\x15\x04time\x02tx";
+    let bytes = stored(SEQUENCE_MAX - 5, 6, records);
+    let expected = [
+        entry(0, Kind::SingleDelete, b"k", b""),
+        entry(0, Kind::RangeDelete, b"a", b"b"),
+        entry(0, Kind::ValueReference, b"k", b"at"),
+        entry(5, Kind::SingleDelete, b"k", b""),
+        entry(5, Kind::RangeDelete, b"a", b"b"),
+        entry(5, Kind::ValueReference, b"k", b"at"),
+        Record::PrepareBegin,
+        Record::PrepareEnd { name: b"tx" },
+        Record::Commit {
+            name: b"tx",
+            time: None,
+        },
+        Record::Rollback { name: b"tx" },
+        Record::Commit {
+            name: b"tx",
+            time: Some(b"time"),
+        },
+    ];
+    let batch = BatchRef::decode(&bytes).unwrap();
+    assert_eq!(batch.records().collect::<Vec<_>>(), expected);
+    assert_eq!((batch.sequence_count(), batch.record_count()), (6, 11));
+    assert_eq!(batch.sequence(), SEQUENCE_MAX - 5);
+}
+
+/// What is no batch is refused with a reason.
+#[test]
+fn invalid_bytes_are_refused() {
+    for (bytes, reason) in [
+        (vec![0; 11], "no header"),
+        (stored(1, 1, b""), "a batch of 1 entries has 0"),
+        (stored(1, 0, b"\x00\x00"), "a batch of 0 entries has 1"),
+        (stored(1, 1, b"\x01\x05key"), "ends early, at byte 12"),
+        (stored(1, 1, b"\x00\x01k\x0d"), "unknown tag, at byte 15"),
+        (
+            stored(1, 1, b"\x05\xff\xff\xff\xff\x10\x00\x00"),
+            "passes 32 bits",
+        ),
+        (stored(SEQUENCE_MAX, 2, b"\x00\x00\x00\x00"), "pass 56 bits"),
+        (stored(SEQUENCE_MAX + 1, 0, b""), "pass 56 bits"),
+    ] {
+        let error = WriteBatch::from_bytes(bytes).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+/// A stored batch that was damaged in any way is refused or still a batch:
+/// never a panic.
+#[test]
+fn damaged_bytes_never_panic() {
+    let mut seed = 1u64;
+    let mut random = move || {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize
+    };
+    let mut batch = WriteBatch::new();
+    (0..8u8).for_each(|i| batch.put_in(FamilyId(u32::from(i % 3)), &[i; 5], &[i; 20]));
+    batch.opaque(b"opaque");
+    let mut accepted = 0;
+    for round in 0..200_000 {
+        let mut bytes = if round % 2 == 0 {
+            batch.as_bytes().to_vec()
+        } else {
+            // A right count every now and then, so that some pass.
+            let records: Vec<u8> = (0..random() % 12)
+                .map(|_| (random() % 0x18) as u8)
+                .collect();
+            stored(random() as u64, (random() % 3) as u32, &records)
+        };
+        if round % 4 == 0 {
+            bytes.truncate(random() % (bytes.len() + 1));
+        }
+        for _ in 0..random() % 3 {
+            if let Some(byte) = bytes.len().checked_sub(1).map(|last| random() % (last + 1)) {
+                bytes[byte] = random() as u8;
+            }
+        }
+        if let Ok(valid) = BatchRef::decode(&bytes) {
+            accepted += 1;
+            assert_eq!(valid.records().count(), valid.record_count() as usize);
+        }
+    }
+    assert!(
+        accepted > 1000,
+        "only {accepted} inputs reached past the check"
+    );
+}

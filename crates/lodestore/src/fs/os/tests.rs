@@ -1,0 +1,223 @@
+use super::*;
+use crate::fs::{read_all, read_full_at};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory of its own for one test; removed when the test ends well.
+struct TestDirectory(PathBuf);
+
+impl TestDirectory {
+    fn new() -> TestDirectory {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("lodestore-os-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        TestDirectory(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for TestDirectory {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+}
+
+/// What was appended is there, at its place, after each way of going on.
+#[test]
+fn files_hold_what_was_written() {
+    let directory = TestDirectory::new();
+    let path = directory.file("a");
+    let mut file = OsFs.create(&path).unwrap();
+    file.preallocate(1 << 20).unwrap();
+    file.append(b"hello").unwrap();
+    file.append(b" world").unwrap();
+    file.sync().unwrap();
+    assert_eq!(
+        OsFs.length(&path).unwrap(),
+        11,
+        "preallocation keeps the length"
+    );
+    file.truncate(5).unwrap();
+    file.append(b"!").unwrap();
+    file.close().unwrap();
+    assert_eq!(read_all(&OsFs, &path).unwrap(), b"hello!");
+
+    let mut file = OsFs.overwrite(&path).unwrap();
+    file.append(b"J").unwrap();
+    file.close().unwrap();
+    let reader = OsFs.open(&path).unwrap();
+    reader.will_need(0, 6);
+    let mut bytes = [0; 4];
+    read_full_at(&*reader, 1, &mut bytes).unwrap();
+    assert_eq!(&bytes, b"ello");
+    assert_eq!(reader.read_at(6, &mut bytes).unwrap(), 0);
+    assert_eq!(reader.length().unwrap(), 6);
+    let past_end = read_full_at(&*reader, 3, &mut bytes).unwrap_err();
+    assert_eq!(past_end.kind(), io::ErrorKind::UnexpectedEof);
+}
+
+/// Names follow links, renames and removals.
+#[test]
+fn directories_follow_their_operations() {
+    let directory = TestDirectory::new();
+    let inner = directory.file("x/y");
+    OsFs.create_directory(&inner).unwrap();
+    OsFs.create_directory(&inner).unwrap();
+    OsFs.create(&inner.join("a")).unwrap().close().unwrap();
+    OsFs.hard_link(&inner.join("a"), &inner.join("b")).unwrap();
+    OsFs.rename(&inner.join("a"), &inner.join("c")).unwrap();
+    let mut names = OsFs.list(&inner).unwrap();
+    names.sort();
+    assert_eq!(names, ["b", "c"]);
+    OsFs.sync_directory(&inner).unwrap();
+    assert!(OsFs.remove_directory(&inner).is_err(), "not empty");
+    OsFs.remove(&inner.join("b")).unwrap();
+    OsFs.remove(&inner.join("c")).unwrap();
+    OsFs.remove_directory(&inner).unwrap();
+    assert_eq!(
+        OsFs.open(&inner).unwrap_err().kind(),
+        io::ErrorKind::NotFound
+    );
+}
+
+/// Errors of writing reach the caller (the device is always full).
+#[test]
+fn a_full_disk_is_an_error() {
+    let Ok(mut file) = OsFs.overwrite(Path::new("/dev/full")) else {
+        return;
+    };
+    assert_eq!(
+        file.append(b"x").unwrap_err().kind(),
+        io::ErrorKind::StorageFull
+    );
+}
+
+fn holder(path: &Path) -> Option<u32> {
+    match OsFs.lock(path) {
+        Err(LockError::Held { holder_pid }) => holder_pid,
+        other => panic!("expected a held lock, got {other:?}"),
+    }
+}
+
+/// Tries the lock on a file as another process, as LevelDB takes it.
+/// Prints `free` or `held`; with `keep`, holds it until its input ends.
+const PROBE: &str = "
+import fcntl, sys
+f = open(sys.argv[1], 'r+')
+try:
+    fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    print('free', flush=True)
+except OSError:
+    print('held', flush=True)
+if len(sys.argv) > 2:
+    sys.stdin.read()
+";
+
+fn python(script: &str, arguments: &[&Path]) -> Option<Child> {
+    let mut command = Command::new("python3");
+    command.arg("-c").arg(script).args(arguments);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()
+}
+
+fn probe(path: &Path) -> Option<String> {
+    let output = python(PROBE, &[path])?.wait_with_output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8(output.stdout).unwrap().trim().to_string())
+}
+
+/// A second opener in this process is turned away, and its failed try does
+/// not drop the first one's lock (closing any descriptor of `LOCK` would).
+#[test]
+fn second_opener_in_the_process_is_refused_and_harms_nothing() {
+    let directory = TestDirectory::new();
+    let path = directory.file("LOCK");
+    let lock = OsFs.lock(&path).unwrap();
+    for _ in 0..2 {
+        assert_eq!(holder(&path), Some(std::process::id()));
+        assert_ne!(
+            probe(&path).as_deref(),
+            Some("free"),
+            "another process could lock"
+        );
+    }
+    // The same file by another name, and the same name after the file is gone.
+    std::os::unix::fs::symlink(&directory.0, directory.file("link")).unwrap();
+    assert_eq!(
+        holder(&directory.file("link/LOCK")),
+        Some(std::process::id())
+    );
+    OsFs.hard_link(&path, &directory.file("LOCK2")).unwrap();
+    assert_eq!(holder(&directory.file("LOCK2")), Some(std::process::id()));
+    OsFs.remove(&path).unwrap();
+    assert_eq!(holder(&path), Some(std::process::id()));
+
+    drop(lock);
+    drop(OsFs.lock(&path).unwrap());
+    assert_ne!(
+        probe(&path).as_deref(),
+        Some("held"),
+        "the lock outlived its holder"
+    );
+    drop(OsFs.lock(&path).unwrap());
+}
+
+/// A LevelDB in another process that has the lock is found and named.
+#[test]
+fn a_foreign_holder_is_named() {
+    use std::io::Read;
+    let directory = TestDirectory::new();
+    let path = directory.file("LOCK");
+    std::fs::write(&path, b"").unwrap();
+    let Some(mut child) = python(PROBE, &[&path, Path::new("keep")]) else {
+        return;
+    };
+    let mut said = [0; 5];
+    if child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut said)
+        .is_err()
+    {
+        return; // no fcntl module here
+    }
+    assert_eq!(&said, b"free\n");
+    assert_eq!(holder(&path), Some(child.id()));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    drop(OsFs.lock(&path).unwrap());
+}
+
+/// Another copy of this library in the same process has a registry of its own:
+/// the lock on `LOCK.open` turns it away before it touches `LOCK`.
+#[test]
+fn the_second_file_excludes_what_the_registry_does_not_know() {
+    let directory = TestDirectory::new();
+    let path = directory.file("LOCK");
+    let lock = OsFs.lock(&path).unwrap();
+    lock::without_registry(&directory.0, || {
+        assert_eq!(holder(&path), Some(std::process::id()));
+    });
+    assert_ne!(
+        probe(&path).as_deref(),
+        Some("free"),
+        "the failed open dropped the lock"
+    );
+    drop(lock);
+    drop(OsFs.lock(&path).unwrap());
+}
