@@ -1,0 +1,345 @@
+//! Reading records in order, in bounded memory, and finding out what it means
+//! that they stop.
+
+use std::path::{Path, PathBuf};
+
+use super::{Chain, HEADER_BYTES, Header, KIND_SKIPPABLE, Kind, Owner};
+use crate::checksum::crc32c;
+use crate::error::{Error, Result};
+use crate::fs::ReadableFile;
+use crate::key::FileId;
+use crate::sync::Arc;
+
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// What [`RecordReader::next`] found.
+#[derive(Debug)]
+pub(crate) enum Next<'a> {
+    /// A record.
+    Record {
+        /// Where its header starts.
+        offset: u64,
+        /// What was appended.
+        payload: &'a [u8],
+    },
+    /// No further record is whole. In a file that is still written to, asking
+    /// again later may give one.
+    End(End),
+}
+
+/// Why there is no further record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The file, or the part of it that was asked for, ends here.
+    Clean {
+        /// Where the last record ends.
+        offset: u64,
+    },
+    /// Bytes follow that are no record of this file: a recycled file's former
+    /// content, a write that was cut short, or damage.
+    Torn {
+        /// Where the last record ends.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+}
+
+/// Reads a file of records from front to back.
+#[derive(Debug)]
+pub(crate) struct RecordReader {
+    file: Arc<dyn ReadableFile>,
+    path: PathBuf,
+    owner: Owner,
+    /// Where the next record starts.
+    offset: u64,
+    /// Nothing from here on is looked at.
+    limit: u64,
+    /// The file's length when it was last asked for.
+    length: u64,
+    chain: Chain,
+    watermark: u64,
+    predecessor_durable: bool,
+    window: Window,
+}
+
+impl RecordReader {
+    /// Reads the records of the file `id` from `offset`, where one starts, up
+    /// to `limit` (`u64::MAX`: the file's end).
+    pub(crate) fn new(
+        file: Arc<dyn ReadableFile>,
+        path: &Path,
+        id: FileId,
+        offset: u64,
+        limit: u64,
+    ) -> RecordReader {
+        RecordReader {
+            file,
+            path: path.to_path_buf(),
+            owner: Owner::new(id),
+            offset,
+            limit,
+            length: 0,
+            chain: Chain::default(),
+            watermark: 0,
+            predecessor_durable: false,
+            window: Window::default(),
+        }
+    }
+
+    /// Where the last record ends.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The checksum of the records so far, as the writer had it there.
+    pub(crate) fn checksum(&self) -> u32 {
+        self.chain.0
+    }
+
+    /// The highest watermark in the records so far.
+    pub(crate) fn watermark(&self) -> u64 {
+        self.watermark
+    }
+
+    /// True if a record so far says that the file before this one is durable.
+    pub(crate) fn predecessor_durable(&self) -> bool {
+        self.predecessor_durable
+    }
+
+    /// Looks at nothing from `limit` on.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
+    /// The next record that carries a payload.
+    ///
+    /// # Errors
+    /// `Io`; `Incompatible` if a record is of a kind that must be understood
+    /// and is not.
+    pub(crate) fn next(&mut self) -> Result<Next<'_>> {
+        let mut reread = false;
+        loop {
+            match self.step()? {
+                // What was read ahead may have been written over since.
+                Step::End(_) if !reread && !self.window.bytes.is_empty() => {
+                    self.window.bytes.clear();
+                    reread = true;
+                }
+                Step::End(end) => {
+                    self.window.bytes.clear();
+                    return Ok(Next::End(end));
+                }
+                Step::Record {
+                    kind: Some(Kind::Payload),
+                    offset,
+                    payload_bytes,
+                } => {
+                    let payload = self
+                        .window
+                        .slice(offset + HEADER_BYTES as u64, payload_bytes);
+                    return Ok(Next::Record { offset, payload });
+                }
+                Step::Record {
+                    kind: Some(Kind::PredecessorDurable),
+                    ..
+                } => {
+                    self.predecessor_durable = true;
+                }
+                Step::Record {
+                    kind: Some(Kind::Skip) | None,
+                    ..
+                } => {}
+            }
+        }
+    }
+
+    /// Goes past one record of any kind, which is in the window then.
+    fn step(&mut self) -> Result<Step> {
+        let offset = self.offset;
+        let mut end = self.end_for(HEADER_BYTES as u64)?;
+        if offset >= end {
+            return Ok(Step::End(End::Clean { offset }));
+        }
+        let torn = |what| Ok(Step::End(End::Torn { offset, what }));
+        if end - offset < HEADER_BYTES as u64 {
+            return torn("a record's header ends early");
+        }
+        if !self.fill(offset, HEADER_BYTES, end)? {
+            return torn("the file ends early");
+        }
+        let bytes = self
+            .window
+            .slice(offset, HEADER_BYTES)
+            .first_chunk()
+            .expect("header");
+        let Some(header) = Header::decode(bytes, self.owner, offset) else {
+            return torn("there is no record of this file");
+        };
+        // The length is held against the bytes there before anything is read.
+        let whole = HEADER_BYTES as u64 + header.filled_bytes();
+        end = self.end_for(whole)?;
+        if whole > end.saturating_sub(offset) {
+            return torn("a record ends early");
+        }
+        let whole = usize::try_from(whole).map_err(|_| self.too_long())?;
+        if !self.fill(offset, whole, end)? {
+            return torn("the file ends early");
+        }
+        let filled = &self.window.slice(offset, whole)[HEADER_BYTES..];
+        if crc32c(filled) != header.payload_checksum {
+            return torn("a record's checksum is wrong");
+        }
+        let kind = self.understand(&header)?;
+        self.offset += whole as u64;
+        self.chain.add(header.checksum);
+        self.watermark = self.watermark.max(header.watermark);
+        Ok(Step::Record {
+            kind,
+            offset,
+            payload_bytes: header.payload_bytes as usize,
+        })
+    }
+
+    /// The record's kind; `None` if it may be skipped.
+    fn understand(&self, header: &Header) -> Result<Option<Kind>> {
+        let kind = Kind::from_byte(header.kind);
+        if (kind.is_none() && header.kind < KIND_SKIPPABLE) || header.flags != 0 {
+            let (kind, flags, at) = (header.kind, header.flags, self.offset);
+            let what = format!("record at offset {at} has unknown kind {kind} or flags {flags}");
+            return Err(Error::incompatible(&self.path, what));
+        }
+        Ok(kind)
+    }
+
+    /// Where reading must stop; the file's length is asked for anew only if
+    /// the last answer is less than `count` bytes away.
+    fn end_for(&mut self, count: u64) -> Result<u64> {
+        let wanted = self.offset.saturating_add(count).min(self.limit);
+        if self.length < wanted {
+            let length = self.file.length();
+            self.length = length.map_err(|error| Error::io(&self.path, "get length of", error))?;
+        }
+        Ok(self.length.min(self.limit))
+    }
+
+    fn too_long(&self) -> Error {
+        let what = "a record is longer than this machine's memory can address";
+        Error::incompatible(&self.path, what)
+    }
+
+    fn fill(&mut self, offset: u64, count: usize, end: u64) -> Result<bool> {
+        let result = self.window.fill(&*self.file, offset, count, end);
+        result.map_err(|error| Error::io(&self.path, "read", error))
+    }
+}
+
+enum Step {
+    Record {
+        kind: Option<Kind>,
+        offset: u64,
+        payload_bytes: usize,
+    },
+    End(End),
+}
+
+/// What a look past the last good record found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scan {
+    /// The first header of this file.
+    pub(crate) first: Option<u64>,
+    /// The highest watermark that a header of this file has.
+    pub(crate) watermark: u64,
+    /// A header says that the file before this one is durable.
+    pub(crate) predecessor_durable: bool,
+}
+
+/// Looks from `offset` to the file's end for headers of the file `id`, at every
+/// place where one can start. A header speaks for itself: its payload may be
+/// lost, but what it says was true when it was written.
+pub(crate) fn scan(file: &dyn ReadableFile, path: &Path, id: FileId, offset: u64) -> Result<Scan> {
+    let failed = |during| move |error| Error::io(path, during, error);
+    let end = file.length().map_err(failed("get length of"))?;
+    let owner = Owner::new(id);
+    let (mut window, mut found) = (Window::default(), Scan::default());
+    let mut at = offset.next_multiple_of(super::ALIGNMENT as u64);
+    while end.saturating_sub(at) >= HEADER_BYTES as u64 {
+        if !window
+            .fill(file, at, HEADER_BYTES, end)
+            .map_err(failed("read"))?
+        {
+            break; // the file became shorter
+        }
+        for bytes in window
+            .from(at)
+            .windows(HEADER_BYTES)
+            .step_by(super::ALIGNMENT)
+        {
+            let bytes = bytes.first_chunk().expect("the window is a header long");
+            if let Some(header) = Header::decode(bytes, owner, at) {
+                found.first.get_or_insert(at);
+                found.watermark = found.watermark.max(header.watermark);
+                found.predecessor_durable |= header.kind == Kind::PredecessorDurable as u8;
+            }
+            at += super::ALIGNMENT as u64;
+        }
+    }
+    Ok(found)
+}
+
+/// A part of a file in memory.
+#[derive(Debug, Default)]
+struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// What is here from `offset` on.
+    fn from(&self, offset: u64) -> &[u8] {
+        &self.bytes[(offset - self.start) as usize..]
+    }
+
+    /// `count` bytes at `offset`, which [`Window::fill`] has brought here.
+    fn slice(&self, offset: u64, count: usize) -> &[u8] {
+        &self.from(offset)[..count]
+    }
+
+    /// Brings at least `count` bytes from `offset` here, which must be below
+    /// `end`; never goes back. False if the file turns out shorter.
+    fn fill(
+        &mut self,
+        file: &dyn ReadableFile,
+        offset: u64,
+        count: usize,
+        end: u64,
+    ) -> std::io::Result<bool> {
+        let here = self.start + self.bytes.len() as u64;
+        if self.start <= offset && offset + count as u64 <= here {
+            return Ok(true);
+        }
+        if (self.start..here).contains(&offset) {
+            self.bytes.drain(..(offset - self.start) as usize);
+        } else {
+            self.bytes.clear();
+        }
+        self.start = offset;
+        let mut filled = self.bytes.len();
+        let wanted = count.max(CHUNK_BYTES).min((end - offset) as usize);
+        self.bytes.resize(wanted, 0);
+        while filled < wanted {
+            match file.read_at(offset + filled as u64, &mut self.bytes[filled..]) {
+                Ok(0) => break,
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.bytes.clear();
+                    return Err(error);
+                }
+            }
+        }
+        self.bytes.truncate(filled);
+        Ok(filled >= count)
+    }
+}

@@ -1,0 +1,306 @@
+use super::reader::Scan;
+use super::*;
+use crate::error::Error;
+use crate::fs::{Fs, OsFs};
+use crate::sync::Arc;
+use std::path::PathBuf;
+
+const ID: FileId = FileId(0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
+
+/// A file of records for one test.
+struct Scratch {
+    fs: Arc<dyn Fs>,
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let name = format!("lodestore-record-{}-{name}", std::process::id());
+        Scratch {
+            fs: Arc::new(OsFs),
+            path: std::env::temp_dir().join(name),
+        }
+    }
+
+    fn writer(&self) -> RecordWriter {
+        let file = self.fs.create(&self.path).unwrap();
+        RecordWriter::new(&self.fs, &self.path, file, ID, 0)
+    }
+
+    fn reader(&self) -> RecordReader {
+        RecordReader::new(
+            self.fs.open(&self.path).unwrap(),
+            &self.path,
+            ID,
+            0,
+            u64::MAX,
+        )
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.path).unwrap()
+    }
+
+    fn set_bytes(&self, bytes: &[u8]) {
+        std::fs::write(&self.path, bytes).unwrap();
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn read_all(reader: &mut RecordReader) -> (Vec<Vec<u8>>, End) {
+    let mut payloads = Vec::new();
+    loop {
+        match reader.next().unwrap() {
+            Next::Record { payload, .. } => payloads.push(payload.to_vec()),
+            Next::End(end) => return (payloads, end),
+        }
+    }
+}
+
+/// Payloads of every length around the alignment, and a huge one, come back;
+/// reader and writer agree on where they stand and on the checksum.
+#[test]
+fn records_of_any_length_come_back() {
+    let scratch = Scratch::new("lengths");
+    let mut writer = scratch.writer();
+    let mut expected: Vec<Vec<u8>> = (0..40).map(|n| vec![n as u8; n]).collect();
+    expected.push((0..5 << 20).map(|i| (i * 7) as u8).collect());
+    expected.push(vec![]);
+    for pair in expected.chunks(2) {
+        let group: Vec<&[u8]> = pair.iter().map(Vec::as_slice).collect();
+        writer.append(&group).unwrap();
+    }
+    let mut reader = scratch.reader();
+    let (payloads, end) = read_all(&mut reader);
+    assert!(payloads == expected);
+    assert_eq!(
+        end,
+        End::Clean {
+            offset: writer.bytes()
+        }
+    );
+    assert_eq!(reader.checksum(), writer.checksum());
+    writer.close().unwrap();
+}
+
+/// What was acknowledged as durable shares no 4 KiB block with anything later,
+/// wherever the group ends, and the next header is the witness.
+#[test]
+fn synced_groups_end_at_a_block_and_are_witnessed() {
+    let scratch = Scratch::new("padding");
+    let mut writer = scratch.writer();
+    let mut expected = Vec::new();
+    for length in (0..600)
+        .map(|n| n * 8)
+        .chain([4064, 4072, 4073, 4080, 8200])
+    {
+        let offset = writer.append_and_sync(&[&vec![1; length]]).unwrap();
+        assert_eq!(offset % BLOCK_BYTES, 0);
+        assert_eq!(writer.watermark(), writer.bytes());
+        expected.push(vec![1; length]);
+    }
+    let durable = writer.bytes();
+    writer.append(&[b"not synced"]).unwrap();
+    assert_eq!(
+        (writer.bytes(), writer.watermark()),
+        (durable + 24 + 16, durable)
+    );
+    writer.sync().unwrap();
+    let synced = writer.bytes();
+    writer.sync().unwrap();
+    assert_eq!(writer.bytes(), synced, "nothing new: nothing written");
+    writer.append(&[b"last"]).unwrap();
+    expected.extend([b"not synced".to_vec(), b"last".to_vec()]);
+    let mut reader = scratch.reader();
+    assert!(read_all(&mut reader).0 == expected);
+    assert_eq!(reader.watermark(), synced);
+}
+
+/// The log cut at every byte gives exactly the records that are whole.
+#[test]
+fn a_cut_at_any_byte_keeps_the_records_before_it() {
+    let scratch = Scratch::new("cut");
+    let mut writer = scratch.writer();
+    let mut ends = vec![0];
+    for n in 0..12 {
+        writer.append(&[&vec![n; usize::from(n) * 3]]).unwrap();
+        ends.push(writer.bytes());
+    }
+    let bytes = scratch.bytes();
+    for cut in 0..=bytes.len() {
+        scratch.set_bytes(&bytes[..cut]);
+        let (payloads, end) = read_all(&mut scratch.reader());
+        let whole = ends.iter().rposition(|&end| end <= cut as u64).unwrap();
+        assert_eq!(payloads.len(), whole, "cut at {cut}");
+        let offset = ends[whole];
+        match end {
+            End::Clean { offset: at } => assert_eq!((at, cut as u64), (offset, offset)),
+            End::Torn { offset: at, .. } => assert!(at == offset && offset < cut as u64),
+        }
+    }
+}
+
+/// A changed byte anywhere ends the records before it; none is ever misread.
+#[test]
+fn a_changed_byte_ends_the_records_before_it() {
+    let scratch = Scratch::new("flip");
+    let mut writer = scratch.writer();
+    let mut ends = vec![0];
+    for n in 0..6u8 {
+        writer.append(&[&[n; 13]]).unwrap();
+        ends.push(writer.bytes());
+    }
+    let bytes = scratch.bytes();
+    for at in 0..bytes.len() {
+        for change in [1, 0x80, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= change;
+            scratch.set_bytes(&damaged);
+            let (payloads, end) = read_all(&mut scratch.reader());
+            let whole = ends.iter().rposition(|&end| end <= at as u64).unwrap();
+            assert_eq!(payloads.len(), whole, "byte {at}");
+            assert!(matches!(end, End::Torn { offset, .. } if offset == ends[whole]));
+            let found = scan(
+                &*scratch.fs.open(&scratch.path).unwrap(),
+                &scratch.path,
+                ID,
+                ends[whole] + 8,
+            );
+            let next = ends
+                .get(whole + 1)
+                .copied()
+                .filter(|&next| next < bytes.len() as u64);
+            assert_eq!(found.unwrap().first, next, "the scan finds the next record");
+        }
+    }
+}
+
+/// Records of another file, or of this one at another place, do not count.
+#[test]
+fn records_count_only_in_their_file_and_place() {
+    let scratch = Scratch::new("place");
+    let mut writer = scratch.writer();
+    writer.append(&[b"one", b"two"]).unwrap();
+    let bytes = scratch.bytes();
+    let file = scratch.fs.open(&scratch.path).unwrap();
+    let mut other = RecordReader::new(
+        Arc::clone(&file),
+        &scratch.path,
+        FileId(ID.0 ^ 1),
+        0,
+        u64::MAX,
+    );
+    assert!(read_all(&mut other).0.is_empty());
+    scratch.set_bytes(&bytes[32..]);
+    assert!(read_all(&mut scratch.reader()).0.is_empty());
+}
+
+/// A reader that is polled while the file grows gives each record once, also
+/// where it read ahead of what was written.
+#[test]
+fn a_growing_file_can_be_followed() {
+    let scratch = Scratch::new("follow");
+    // A recycled file: old bytes follow what is written.
+    scratch.set_bytes(&[0xaa; 100_000]);
+    let file = scratch.fs.overwrite(&scratch.path).unwrap();
+    let mut writer = RecordWriter::new(&scratch.fs, &scratch.path, file, ID, 0);
+    let mut reader = scratch.reader();
+    assert!(matches!(
+        reader.next().unwrap(),
+        Next::End(End::Torn { offset: 0, .. })
+    ));
+    for round in 0..50u8 {
+        writer.append(&[&[round; 100]]).unwrap();
+        writer.append(&[&[round; 7]]).unwrap();
+        let Next::Record { payload, .. } = reader.next().unwrap() else {
+            panic!("round {round}")
+        };
+        assert_eq!(payload, [round; 100]);
+        writer.append(&[b"x"]).unwrap();
+        let rest = read_all(&mut reader).0;
+        assert_eq!(rest, [vec![round; 7], b"x".to_vec()]);
+    }
+    reader.set_limit(reader.offset());
+    writer.append(&[b"past the limit"]).unwrap();
+    assert!(matches!(
+        reader.next().unwrap(),
+        Next::End(End::Clean { .. })
+    ));
+}
+
+/// A record of an unknown kind stops the reader unless it is marked as
+/// skippable: nothing that must be understood is passed over.
+#[test]
+fn unknown_kinds_are_refused_unless_skippable() {
+    let scratch = Scratch::new("kinds");
+    let mut writer = scratch.writer();
+    writer.append(&[b"before"]).unwrap();
+    let at = writer.bytes();
+    writer.append(&[b"changed", b"after"]).unwrap();
+    let bytes = scratch.bytes();
+    for (kind, flags, understood) in [
+        (4, 0, false),
+        (0x7f, 0, false),
+        (0x80, 0, true),
+        (1, 1, false),
+    ] {
+        let mut changed = bytes.clone();
+        let header = &mut changed[at as usize..][..HEADER_BYTES];
+        (header[16], header[17]) = (kind, flags);
+        let checksum = crc32c(&header[4..]) ^ context(ID, at);
+        header[..4].copy_from_slice(&checksum.to_le_bytes());
+        scratch.set_bytes(&changed);
+        let mut reader = scratch.reader();
+        assert!(matches!(
+            reader.next().unwrap(),
+            Next::Record {
+                payload: b"before",
+                ..
+            }
+        ));
+        match reader.next() {
+            Ok(Next::Record { payload, .. }) => assert!(understood && payload == b"after"),
+            Err(Error::Incompatible { .. }) => assert!(!understood),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A file full of headers that claim huge payloads is read in memory bounded
+/// by the file, and scanned in one pass.
+#[test]
+fn hostile_lengths_are_not_believed() {
+    let scratch = Scratch::new("hostile");
+    let mut bytes = Vec::new();
+    let owner = Owner::new(ID);
+    for n in 0..50_000u64 {
+        let mut record = Vec::new();
+        encode(&mut record, owner, n * 24, Kind::Payload, 0, b"");
+        record[8..12].copy_from_slice(&(u32::MAX - 7).to_le_bytes());
+        let checksum = crc32c(&record[4..24]) ^ context(ID, n * 24);
+        record[..4].copy_from_slice(&checksum.to_le_bytes());
+        bytes.extend_from_slice(&record);
+    }
+    scratch.set_bytes(&bytes);
+    let mut reader = scratch.reader();
+    let torn = End::Torn {
+        offset: 0,
+        what: "a record ends early",
+    };
+    assert!(matches!(reader.next().unwrap(), Next::End(end) if end == torn));
+    let file = scratch.fs.open(&scratch.path).unwrap();
+    let found = scan(&*file, &scratch.path, ID, 8).unwrap();
+    assert_eq!(
+        found,
+        Scan {
+            first: Some(24),
+            watermark: 0,
+            predecessor_durable: false
+        }
+    );
+}

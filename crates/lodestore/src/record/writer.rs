@@ -1,0 +1,251 @@
+//! Appending records: one write a group, made durable on demand.
+//!
+//! Invariants: `bytes` is where the last good record ends; what is durable
+//! ends at a block's border; after a failed sync nothing is ever written or
+//! synced again.
+
+use std::path::{Path, PathBuf};
+
+use super::{ALIGNMENT, BLOCK_BYTES, Chain, HEADER_BYTES, Kind, Owner, encode};
+use crate::error::{Error, Result};
+use crate::fs::{Fs, WritableFile};
+use crate::key::FileId;
+use crate::sync::Arc;
+
+/// The buffer is given back if one huge record made it longer than this.
+const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// Why an append or a sync failed, and what may follow.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// The records were cut off again: no reader will ever see them, and the
+    /// file takes more.
+    Undone(Error),
+    /// What is on disk past the last good record is unknown: nothing may be
+    /// appended to this file any more. Records already appended stay.
+    Poisoned(Error),
+}
+
+impl Failure {
+    /// The error to give to the caller.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Failure::Undone(error) | Failure::Poisoned(error) => error,
+        }
+    }
+}
+
+/// A file of records, open for appending.
+#[derive(Debug)]
+pub(crate) struct RecordWriter {
+    fs: Arc<dyn Fs>,
+    path: PathBuf,
+    file: Box<dyn WritableFile>,
+    owner: Owner,
+    bytes: u64,
+    watermark: u64,
+    chain: Chain,
+    /// The file's name is durable too.
+    name_durable: bool,
+    poison: Option<Error>,
+    /// A failed sync: unlike after a failed write, not even what was there
+    /// before may be taken for durable by syncing again.
+    sync_failed: bool,
+    buffer: Vec<u8>,
+}
+
+impl RecordWriter {
+    /// Continues `file`, which is new or recycled, after `bytes` bytes that the
+    /// caller has appended (a header of its own kind). The name `path` is taken
+    /// for not yet durable.
+    pub(crate) fn new(
+        fs: &Arc<dyn Fs>,
+        path: &Path,
+        file: Box<dyn WritableFile>,
+        id: FileId,
+        bytes: u64,
+    ) -> RecordWriter {
+        assert!(bytes.is_multiple_of(ALIGNMENT as u64));
+        RecordWriter {
+            fs: Arc::clone(fs),
+            path: path.to_path_buf(),
+            file,
+            owner: Owner::new(id),
+            bytes,
+            watermark: 0,
+            chain: Chain::default(),
+            name_durable: false,
+            poison: None,
+            sync_failed: false,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Where the last good record ends.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes below this offset are durable.
+    pub(crate) fn watermark(&self) -> u64 {
+        self.watermark
+    }
+
+    /// The checksum of all records so far.
+    pub(crate) fn checksum(&self) -> u32 {
+        self.chain.0
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The failure that closed this file for appending, if one did.
+    pub(crate) fn poison(&self) -> Option<&Error> {
+        self.poison.as_ref()
+    }
+
+    /// Appends the payloads, a record each, with one write. When this returns,
+    /// a killed process loses none of them. Returns the first one's offset.
+    pub(crate) fn append(&mut self, payloads: &[&[u8]]) -> std::result::Result<u64, Failure> {
+        self.append_records(Kind::Payload, payloads, false)
+    }
+
+    /// As [`RecordWriter::append`], and makes everything in the file durable.
+    pub(crate) fn append_and_sync(
+        &mut self,
+        payloads: &[&[u8]],
+    ) -> std::result::Result<u64, Failure> {
+        let offset = self.append_records(Kind::Payload, payloads, true)?;
+        self.sync_file()?;
+        Ok(offset)
+    }
+
+    /// Appends a record without payload.
+    pub(crate) fn append_marker(&mut self, kind: Kind) -> std::result::Result<u64, Failure> {
+        self.append_records(kind, &[&[]], false)
+    }
+
+    /// Makes everything appended so far durable. Does nothing if it is.
+    pub(crate) fn sync(&mut self) -> std::result::Result<(), Failure> {
+        if self.watermark == self.bytes && self.name_durable {
+            return Ok(());
+        }
+        if let Some(error) = &self.poison {
+            return Err(Failure::Poisoned(error.clone()));
+        }
+        if !self.bytes.is_multiple_of(BLOCK_BYTES) {
+            self.append_records(Kind::Payload, &[], true)?;
+        }
+        self.sync_file()
+    }
+
+    /// Makes everything appended so far durable although the file may be
+    /// closed for appending by a failed write; writes nothing.
+    pub(crate) fn sync_without_padding(&mut self) -> Result<()> {
+        if self.sync_failed {
+            return Err(self.poison.clone().expect("a failed sync poisons"));
+        }
+        self.sync_file().map_err(Failure::into_error)
+    }
+
+    fn append_records(
+        &mut self,
+        kind: Kind,
+        payloads: &[&[u8]],
+        fill_block: bool,
+    ) -> std::result::Result<u64, Failure> {
+        if let Some(error) = &self.poison {
+            return Err(Failure::Poisoned(error.clone()));
+        }
+        let start = self.bytes;
+        let (mut end, mut chain) = (start, self.chain);
+        self.buffer.clear();
+        for payload in payloads {
+            chain.add(encode(
+                &mut self.buffer,
+                self.owner,
+                end,
+                kind,
+                self.watermark,
+                payload,
+            ));
+            end = start + self.buffer.len() as u64;
+        }
+        if let Some(zeros) = fill_block.then(|| fill_bytes(end)).flatten() {
+            let zeros = &[0; 2 * BLOCK_BYTES as usize][..zeros];
+            let watermark = self.watermark;
+            chain.add(encode(
+                &mut self.buffer,
+                self.owner,
+                end,
+                Kind::Skip,
+                watermark,
+                zeros,
+            ));
+            end = start + self.buffer.len() as u64;
+        }
+        if let Err(error) = self.file.append(&self.buffer) {
+            return Err(self.cut_back(Error::io(&self.path, "append", error)));
+        }
+        (self.bytes, self.chain) = (end, chain);
+        if self.buffer.capacity() > BUFFER_BYTES_MAX {
+            self.buffer = Vec::new();
+        }
+        Ok(start)
+    }
+
+    /// After a failed append: removes what may have been written of it.
+    fn cut_back(&mut self, error: Error) -> Failure {
+        let truncates = self.fs.capabilities().truncation;
+        if truncates && self.file.truncate(self.bytes).is_ok() {
+            return Failure::Undone(error);
+        }
+        self.poison = Some(error.clone());
+        Failure::Poisoned(error)
+    }
+
+    fn sync_file(&mut self) -> std::result::Result<(), Failure> {
+        if let Err(error) = self.file.sync() {
+            return Err(self.poison_by_sync(Error::io(&self.path, "sync", error)));
+        }
+        if !self.name_durable {
+            let directory = self.path.parent().unwrap_or(Path::new("."));
+            if let Err(error) = self.fs.sync_directory(directory) {
+                return Err(self.poison_by_sync(Error::io(directory, "sync directory", error)));
+            }
+            self.name_durable = true;
+        }
+        self.watermark = self.bytes;
+        Ok(())
+    }
+
+    fn poison_by_sync(&mut self, error: Error) -> Failure {
+        self.sync_failed = true;
+        self.poison = Some(error.clone());
+        Failure::Poisoned(error)
+    }
+
+    /// Closes the file.
+    ///
+    /// # Errors
+    /// What closing found: some file systems report failed writes only here.
+    pub(crate) fn close(self) -> Result<()> {
+        self.file
+            .close()
+            .map_err(|error| Error::io(&self.path, "close", error))
+    }
+}
+
+/// Zeros that a skip record at `end` needs to end at a block's border; `None`
+/// if `end` is there already. Where not even its header fits into the block,
+/// it takes the whole next one too.
+fn fill_bytes(end: u64) -> Option<usize> {
+    let left = end.next_multiple_of(BLOCK_BYTES) - end;
+    let header = HEADER_BYTES as u64;
+    match left {
+        0 => None,
+        left if left < header => Some((left + BLOCK_BYTES - header) as usize),
+        left => Some((left - header) as usize),
+    }
+}
