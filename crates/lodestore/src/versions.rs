@@ -10,17 +10,13 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::fs::Fs;
 use crate::key::{FileId, KeyOrder};
-use crate::scheduler::Scheduler;
 use crate::stats::{Counter, Statistics};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
+use crate::table::meta::TableMeta;
 use crate::tables::{TableFile, TableHome};
-use crate::version::{Manifest, State, Version, VersionEdit};
-
-/// A manifest is begun anew when it has outgrown its checkpoint by this much.
-const MANIFEST_GROWTH_BYTES: u64 = 1 << 20;
+use crate::version::{Manifest, ManifestIdentity, State, Version, VersionEdit};
 
 /// The versions of all families, and the manifest that makes them durable.
 pub(crate) struct Versions {
@@ -31,31 +27,18 @@ pub(crate) struct Versions {
 }
 
 struct Inner {
-    manifest: Manifest,
-    /// Size of the manifest when it was begun.
-    checkpoint_bytes: u64,
+    /// `None` if it failed, or was opened for reading: the next edit begins a
+    /// new one.
+    manifest: Option<Manifest>,
+    /// Of the manifest in use.
+    identity: ManifestIdentity,
     state: State,
-    families: BTreeMap<u32, Current>,
-    /// Begin a new manifest at the next edit: the last one failed.
-    must_rotate: bool,
-}
-
-struct Current {
-    order: KeyOrder,
-    version: Arc<Version>,
-}
-
-/// Which manifest holds which edit: what a log segment's header records, so
-/// that an older manifest put back is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ManifestPosition {
-    pub(crate) id: FileId,
-    pub(crate) edit: u64,
+    families: BTreeMap<u32, Arc<Version>>,
 }
 
 impl Versions {
-    /// The versions that `state` describes. `orders` has the order of each of
-    /// its families. A new manifest is begun, with `first_edit` applied.
+    /// The versions that `state` describes; `orders` has the order of each of
+    /// its families. A new manifest is begun, as the successor of `previous`.
     ///
     /// # Errors
     /// `Corruption` if the state contradicts itself.
@@ -63,20 +46,36 @@ impl Versions {
         home: &Arc<TableHome>,
         statistics: &Arc<Statistics>,
         mut state: State,
-        previous: Option<ManifestPosition>,
-        database: FileId,
-        orders: BTreeMap<u32, KeyOrder>,
+        previous: ManifestIdentity,
+        orders: &BTreeMap<u32, KeyOrder>,
     ) -> Result<Versions> {
         let families = build_families(home, &state, orders)?;
         let number = state.next_file_number;
         state.next_file_number += 1;
-        let manifest = new_manifest(home, number, &state, previous, database)?;
-        let checkpoint_bytes = manifest.bytes();
+        let manifest = begin_manifest(home, number, &state, &previous)?;
         statistics.add(Counter::ManifestRotations, 1);
         let next_file_number = AtomicU64::new(state.next_file_number);
-        let inner = Inner { manifest, checkpoint_bytes, state, families, must_rotate: false };
         Ok(Versions {
-            inner: Mutex::new(inner),
+            inner: Mutex::new(Inner { identity: *manifest.identity(), manifest: Some(manifest), state, families }),
+            next_file_number,
+            home: Arc::clone(home),
+            statistics: Arc::clone(statistics),
+        })
+    }
+
+    /// The versions that `state` describes, for reading: the manifest stays as
+    /// it is, and [`Versions::apply`] must not be called.
+    pub(crate) fn read_only(
+        home: &Arc<TableHome>,
+        statistics: &Arc<Statistics>,
+        state: State,
+        identity: ManifestIdentity,
+        orders: &BTreeMap<u32, KeyOrder>,
+    ) -> Result<Versions> {
+        let families = build_families(home, &state, orders)?;
+        let next_file_number = AtomicU64::new(state.next_file_number);
+        Ok(Versions {
+            inner: Mutex::new(Inner { manifest: None, identity, state, families }),
             next_file_number,
             home: Arc::clone(home),
             statistics: Arc::clone(statistics),
@@ -95,7 +94,7 @@ impl Versions {
 
     /// The version of a family now.
     pub(crate) fn current(&self, family: u32) -> Option<Arc<Version>> {
-        self.inner.lock().families.get(&family).map(|current| Arc::clone(&current.version))
+        self.inner.lock().families.get(&family).map(Arc::clone)
     }
 
     /// The oldest log that some family needs.
@@ -108,23 +107,18 @@ impl Versions {
         self.inner.lock().state.families.get(&family).map(|family| family.log_number)
     }
 
-    /// Where the manifest is now.
-    pub(crate) fn position(&self) -> ManifestPosition {
-        self.inner.lock().position()
+    /// Which manifest is in use, and how far it has come.
+    pub(crate) fn manifest(&self) -> ManifestIdentity {
+        self.inner.lock().identity
     }
 
-    /// A copy of the durable description, with its versions, at one moment.
-    pub(crate) fn capture(&self) -> (State, ManifestPosition, Vec<Arc<Version>>) {
+    /// The durable description, the manifest that has it and the versions that
+    /// keep its tables, all of one moment.
+    pub(crate) fn capture(&self) -> (State, ManifestIdentity, Vec<Arc<Version>>) {
         let inner = self.inner.lock();
-        let versions = inner.families.values().map(|current| Arc::clone(&current.version));
         let mut state = inner.state.clone();
         state.next_file_number = self.next_file_number.load(Ordering::Relaxed);
-        (state, inner.position(), versions.collect())
-    }
-
-    /// The database's id.
-    pub(crate) fn database(&self) -> FileId {
-        self.inner.lock().manifest.database()
+        (state, inner.identity, inner.families.values().cloned().collect())
     }
 
     /// Makes an edit durable, then calls `install` with each changed family
@@ -160,18 +154,16 @@ impl Versions {
         self.make_durable(&mut inner, &edit, &state)?;
         inner.state = state;
         for (id, order) in orders {
-            let version = Arc::new(Version::empty());
-            inner.families.insert(id, Current { order, version });
+            inner.families.insert(id, Arc::new(Version::empty(order)));
         }
         for id in changed_families(&edit) {
             let Some(current) = inner.families.get_mut(&id) else { continue };
-            let next = next_version(&self.home, current, id, &edit).map_err(broken)?;
-            current.version = Arc::new(next);
-            install(id, &current.version);
+            *current = Arc::new(next_version(&self.home, current, id, &edit).map_err(broken)?);
+            install(id, current);
         }
         for id in &edit.families_dropped {
             if let Some(dropped) = inner.families.remove(id) {
-                mark_all_obsolete(&dropped.version);
+                dropped.tables().for_each(|table| table.mark_obsolete());
             }
         }
         Ok(())
@@ -186,40 +178,33 @@ impl Versions {
 
     fn make_durable(&self, inner: &mut Inner, edit: &VersionEdit, state: &State) -> Result<()> {
         self.statistics.add(Counter::ManifestEdits, 1);
-        if inner.must_rotate {
+        let Some(manifest) = &mut inner.manifest else {
             return self.rotate_to(inner, state);
-        }
-        if let Err(error) = inner.manifest.append(std::slice::from_ref(edit)) {
-            inner.must_rotate = true;
+        };
+        if let Err(error) = manifest.append(std::slice::from_ref(edit)) {
+            inner.manifest = None;
             return Err(error);
         }
-        let limit = MANIFEST_GROWTH_BYTES.max(4 * inner.checkpoint_bytes);
-        if inner.manifest.bytes() > limit {
+        inner.identity = *manifest.identity();
+        if manifest.is_outgrown() {
             // The edit is durable already: a failure here only means that the
-            // old manifest goes on.
+            // next edit tries again.
             let _ = self.rotate_to(inner, state);
         }
         Ok(())
     }
 
+    /// After a failure `CURRENT` may name either manifest, so both must hold
+    /// everything: the old one takes no more edits.
     fn rotate_to(&self, inner: &mut Inner, state: &State) -> Result<()> {
         let number = self.new_file_number();
         let mut state = state.clone();
         state.next_file_number = self.next_file_number.load(Ordering::Relaxed);
-        let previous = Some(inner.position());
-        let database = inner.manifest.database();
         let old = self.manifest_path(inner);
-        inner.manifest = match new_manifest(&self.home, number, &state, previous, database) {
-            Ok(manifest) => manifest,
-            Err(error) => {
-                // CURRENT may name either manifest now, so both must hold
-                // everything: the next edit begins another one.
-                inner.must_rotate = true;
-                return Err(error);
-            }
-        };
-        inner.must_rotate = false;
-        inner.checkpoint_bytes = inner.manifest.bytes();
+        inner.manifest = None;
+        let manifest = begin_manifest(&self.home, number, &state, &inner.identity)?;
+        inner.identity = *manifest.identity();
+        inner.manifest = Some(manifest);
         self.statistics.add(Counter::ManifestRotations, 1);
         // What stays behind is removed by the next open.
         let _ = self.home.fs.remove(&old);
@@ -227,7 +212,7 @@ impl Versions {
     }
 
     fn manifest_path(&self, inner: &Inner) -> PathBuf {
-        self.home.directory.join(filename::manifest_name(inner.manifest.number()))
+        self.home.directory.join(filename::manifest_name(inner.identity.number))
     }
 
     fn leave_out_dropped(&self, inner: &Inner, edit: &mut VersionEdit) {
@@ -247,12 +232,6 @@ impl Versions {
     }
 }
 
-impl Inner {
-    fn position(&self) -> ManifestPosition {
-        ManifestPosition { id: self.manifest.id(), edit: self.manifest.edit() }
-    }
-}
-
 /// Families whose version an edit changes.
 fn changed_families(edit: &VersionEdit) -> Vec<u32> {
     let created = edit.families_created.iter().map(|family| family.id);
@@ -265,24 +244,21 @@ fn changed_families(edit: &VersionEdit) -> Vec<u32> {
     ids
 }
 
-/// The version after `edit`. A table that only moves keeps its slot; one that
-/// goes is marked, so that its file goes with its last reader.
+/// The version after `edit`. Tables that go are marked, so that their files go
+/// with their last reader.
 fn next_version(
     home: &Arc<TableHome>,
-    current: &Current,
+    current: &Version,
     family: u32,
     edit: &VersionEdit,
 ) -> Result<Version, String> {
-    let old = tables_by_number(&current.version);
-    let slot = |meta: &crate::table::meta::TableMeta| match old.get(&meta.number) {
-        Some(table) => Arc::clone(table),
-        None => TableFile::new(home, &current.order, meta.clone()),
-    };
-    let next = current.version.apply(family, edit, &current.order, &slot)?;
-    let added = |number: u64| edit.tables_added.iter().any(|(_, _, meta)| meta.number == number);
-    for &(id, _, number) in &edit.tables_deleted {
-        if id == family && !added(number) {
-            if let Some(table) = old.get(&number) {
+    let slot = |meta: &TableMeta| TableFile::new(home, current.order(), meta.clone());
+    let next = current.apply(family, edit, &slot)?;
+    let is_added = |number| edit.tables_added.iter().any(|(_, _, meta)| meta.number == number);
+    for &(id, level, number) in &edit.tables_deleted {
+        if id == family && !is_added(number) {
+            let mut tables = current.level(level).tables().iter();
+            if let Some(table) = tables.find(|table| table.meta.number == number) {
                 table.mark_obsolete();
             }
         }
@@ -290,50 +266,35 @@ fn next_version(
     Ok(next)
 }
 
-fn tables_by_number(version: &Version) -> BTreeMap<u64, Arc<TableFile>> {
-    let tables = version.levels().flat_map(|level| level.tables().iter());
-    tables.map(|table| (table.meta.number, Arc::clone(table))).collect()
-}
-
-fn mark_all_obsolete(version: &Version) {
-    version.levels().flat_map(|level| level.tables().iter()).for_each(|table| table.mark_obsolete());
-}
-
 fn build_families(
     home: &Arc<TableHome>,
     state: &State,
-    mut orders: BTreeMap<u32, KeyOrder>,
-) -> Result<BTreeMap<u32, Current>> {
+    orders: &BTreeMap<u32, KeyOrder>,
+) -> Result<BTreeMap<u32, Arc<Version>>> {
     let mut families = BTreeMap::new();
     for (&id, family) in &state.families {
-        let order = orders.remove(&id).expect("the caller gives every family's order");
-        let current = Current { order, version: Arc::new(Version::empty()) };
-        let tables = family.tables.values().map(|(level, meta)| (id, *level, meta.clone()));
-        let edit = VersionEdit { tables_added: tables.collect(), ..VersionEdit::default() };
-        let version = next_version(home, &current, id, &edit)
+        let order = orders.get(&id).expect("the caller gives every family's order");
+        let slot = |meta: &TableMeta| TableFile::new(home, order, meta.clone());
+        let version = Version::from_state(order.clone(), family, &slot)
             .map_err(|what| Error::corruption(&filename::current_path(&home.directory), 0, what))?;
-        families.insert(id, Current { version: Arc::new(version), ..current });
+        families.insert(id, Arc::new(version));
     }
     Ok(families)
 }
 
-fn new_manifest(
+/// Writes the manifest that follows `previous`, and makes it the one in use.
+fn begin_manifest(
     home: &TableHome,
     number: u64,
     state: &State,
-    previous: Option<ManifestPosition>,
-    database: FileId,
+    previous: &ManifestIdentity,
 ) -> Result<Manifest> {
-    let scheduler: &Scheduler = &home.scheduler;
-    let fs: &dyn Fs = &*home.fs;
-    Manifest::create(
-        fs,
-        &home.directory,
+    let identity = ManifestIdentity {
         number,
-        FileId(scheduler.random_u128()),
-        database,
-        previous.map(|position| (position.id, position.edit)),
-        scheduler.unix_seconds(),
-        state,
-    )
+        id: FileId(home.scheduler.random_u128()),
+        predecessor: previous.id,
+        created_unix_seconds: home.scheduler.unix_seconds(),
+        ..*previous
+    };
+    Manifest::create(&home.fs, &home.directory, identity, state)
 }

@@ -10,9 +10,8 @@
 //! Operands are the exception: the ones above a base value belong to it, so
 //! the caller collects them (see `run`).
 
-use crate::key::{Kind, KeyOrder, SequenceNumber, Trailer, kind_of, sequence_of, trailer};
-use crate::sync::Arc;
-use crate::tables::TableFile;
+use crate::key::{Kind, SequenceNumber, Trailer, kind_of, sequence_of, trailer};
+use crate::version::{self, Version};
 
 /// What to do with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +32,15 @@ pub(crate) struct Retain {
     /// Live snapshots, ascending.
     snapshots: Vec<SequenceNumber>,
     below: Below,
-    order: KeyOrder,
     /// The stratum of the last entry that was met of this key.
     covered: Option<Stratum>,
 }
 
 impl Retain {
     /// `snapshots` ascend.
-    pub(crate) fn new(snapshots: Vec<SequenceNumber>, below: Below, order: KeyOrder) -> Retain {
+    pub(crate) fn new(snapshots: Vec<SequenceNumber>, below: Below) -> Retain {
         debug_assert!(snapshots.is_sorted());
-        Retain { snapshots, below, order, covered: None }
+        Retain { snapshots, below, covered: None }
     }
 
     /// The stratum of a sequence number: how many snapshots do not see it.
@@ -68,7 +66,7 @@ impl Retain {
                 Verdict::Keep(trailer(0, Kind::Put))
             }
             Some(Kind::Delete | Kind::SingleDelete)
-                if stratum == 0 && self.below.lacks(user_key, &self.order) =>
+                if stratum == 0 && self.below.lacks(user_key) =>
             {
                 Verdict::Drop
             }
@@ -85,7 +83,7 @@ impl Retain {
     /// True if nothing older than this key's versions in `stratum` exists
     /// anywhere, so that operands there can be merged into nothing.
     pub(crate) fn is_oldest(&mut self, user_key: &[u8], stratum: Stratum) -> bool {
-        stratum == 0 && self.below.lacks(user_key, &self.order)
+        stratum == 0 && self.below.lacks(user_key)
     }
 
     /// The trailer of a value that was merged at `newest`.
@@ -108,23 +106,14 @@ pub(crate) enum Below {
     /// Nothing.
     Bottom,
     /// These levels; keys are asked for in ascending order.
-    Levels(Vec<LevelBelow>),
-}
-
-/// A deeper level and how far its tables were passed.
-pub(crate) struct LevelBelow {
-    tables: Arc<[Arc<TableFile>]>,
-    passed: usize,
+    Levels(version::Below),
 }
 
 impl Below {
-    /// The levels whose tables are given, each sorted and free of overlaps.
-    pub(crate) fn levels(levels: impl Iterator<Item = Arc<[Arc<TableFile>]>>) -> Below {
-        let levels: Vec<LevelBelow> = levels
-            .filter(|tables| !tables.is_empty())
-            .map(|tables| LevelBelow { tables, passed: 0 })
-            .collect();
-        if levels.is_empty() { Below::Bottom } else { Below::Levels(levels) }
+    /// What is in the levels of `version` deeper than `level`.
+    pub(crate) fn level(version: &Version, level: usize) -> Below {
+        let is_empty = version.levels()[level + 1..].iter().all(|level| level.is_empty());
+        if is_empty { Below::Bottom } else { Below::Levels(version.below(level)) }
     }
 
     #[inline]
@@ -133,23 +122,11 @@ impl Below {
     }
 
     /// True if no deeper table's range includes `user_key`.
-    fn lacks(&mut self, user_key: &[u8], order: &KeyOrder) -> bool {
+    fn lacks(&mut self, user_key: &[u8]) -> bool {
         match self {
             Below::Unknown => false,
             Below::Bottom => true,
-            Below::Levels(levels) => levels.iter_mut().all(|level| level.lacks(user_key, order)),
+            Below::Levels(levels) => levels.is_absent(user_key),
         }
-    }
-}
-
-impl LevelBelow {
-    fn lacks(&mut self, user_key: &[u8], order: &KeyOrder) -> bool {
-        while let Some(table) = self.tables.get(self.passed) {
-            if order.compare(&table.meta.largest.user_key, user_key).is_ge() {
-                return order.compare(&table.meta.smallest.user_key, user_key).is_gt();
-            }
-            self.passed += 1;
-        }
-        true
     }
 }

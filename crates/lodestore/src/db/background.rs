@@ -247,12 +247,17 @@ impl Engine {
         self.start_compactions();
     }
 
-    /// Lets running jobs end and starts no more.
-    pub(crate) fn stop_background(&self) {
+    /// Waits until no job runs; after a failure none starts.
+    pub(crate) fn wait_until_idle(&self) {
         let mut state = self.background.lock();
-        state.is_closing = true;
         while state.is_flushing || state.compactions > 0 {
             state = self.background.wait(state);
         }
+    }
+
+    /// Lets running jobs end and starts no more.
+    pub(crate) fn stop_background(&self) {
+        self.background.lock().is_closing = true;
+        self.wait_until_idle();
     }
 }

@@ -105,10 +105,8 @@ impl Engine {
     fn rewrite(&self, job: &Job, created: &Mutex<Vec<u64>>) -> Result<Vec<TableMeta>> {
         let (family, plan) = (&job.family, &job.plan);
         let order = family.order();
-        let below = job.view.version.levels().skip(plan.level_to + 1);
-        let below = Below::levels(below.map(|level| Arc::clone(level.tables())));
-        let snapshots = self.shared.snapshots.sequences();
-        let mut retain = Retain::new(snapshots, below, order.clone());
+        let below = Below::level(&job.view.version, plan.level_to);
+        let mut retain = Retain::new(self.shared.snapshots.sequences(), below);
         let begin = || self.begin_table(family, created);
         let table_bytes = family.options.table_bytes;
         let overlap_bytes_max = table_bytes * GRANDPARENT_TABLES_MAX;

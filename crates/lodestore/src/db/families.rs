@@ -77,7 +77,7 @@ impl Engine {
         // so that the files can go.
         let (empty, _) = Memtable::new(family.order().clone());
         family.views.seal(empty);
-        family.views.install(Arc::new(Version::empty()), None);
+        family.views.install(Arc::new(Version::empty(family.order().clone())), None);
         drop(commit);
         self.update_pressure();
         Ok(())

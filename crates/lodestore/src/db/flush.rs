@@ -70,8 +70,7 @@ impl Engine {
         memtable: &Arc<Memtable>,
         created: &Mutex<Vec<u64>>,
     ) -> Result<Vec<TableMeta>> {
-        let snapshots = self.shared.snapshots.sequences();
-        let mut retain = Retain::new(snapshots, Below::Unknown, family.order().clone());
+        let mut retain = Retain::new(self.shared.snapshots.sequences(), Below::Unknown);
         let begin = || self.begin_table(family, created);
         let outputs =
             Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());

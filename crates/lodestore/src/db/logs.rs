@@ -53,6 +53,11 @@ impl ActiveLog {
         self.writer.as_ref().map_or(0, |writer| writer.header().number)
     }
 
+    /// Where the segment being written ends.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, SegmentWriter::bytes)
+    }
+
     /// Makes everything in the log survive power loss. Segments below
     /// `needed_from` do not matter any more.
     fn sync(&mut self, needed_from: u64) -> Result<()> {
@@ -229,16 +234,16 @@ impl Engine {
     /// `Io`: nothing is lost, and the next write tries again.
     pub(crate) fn rotate_log(&self, commit: &mut CommitState) -> Result<()> {
         let number = self.versions.new_file_number();
-        let position = self.versions.position();
+        let manifest = self.versions.manifest();
         let first_sequence = commit.last_sequence + 1;
         let log = commit.log.as_mut().expect("logging is on");
         let predecessor = log.seal();
         let header = SegmentHeader {
             number,
             id: FileId(self.shared.scheduler.random_u128()),
-            database: self.versions.database(),
-            manifest_id: position.id,
-            manifest_edit: position.edit,
+            database: manifest.database_id,
+            manifest_id: manifest.id,
+            manifest_edit: manifest.edit,
             first_sequence,
             predecessor,
         };

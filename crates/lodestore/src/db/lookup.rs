@@ -17,7 +17,7 @@ use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
 use crate::table::{AfterBlock, Block, BlockIndex, LookupKey, Table};
 use crate::tables::TableFile;
-use crate::version::Version;
+use crate::version::{LEVELS, Version};
 use crate::visible::{merge_all, unreadable_kind};
 
 use super::value::Value;
@@ -184,7 +184,7 @@ impl<'v, 'k> Lookup<'v, 'k> {
             }
             self.index += 1;
         }
-        while self.level < self.version.level_count() {
+        while self.level < LEVELS {
             if let Some(file) = self.version.level(self.level).find(self.order, key) {
                 return Some(file);
             }

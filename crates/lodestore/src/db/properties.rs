@@ -75,7 +75,7 @@ impl Stats {
 impl Engine {
     pub(crate) fn stats(&self, family: &FamilyCore) -> Stats {
         let view = family.views.keep();
-        let levels = view.version.levels().map(|level| LevelStats {
+        let levels = view.version.levels().iter().map(|level| LevelStats {
             files: level.tables().len(),
             bytes: level.tables().iter().map(|table| table.meta.bytes).sum(),
             entries: level.tables().iter().map(|table| table.meta.entries).sum(),
@@ -160,7 +160,7 @@ fn levels_text(stats: &Stats) -> String {
 
 fn tables_text(family: &FamilyCore) -> String {
     let mut text = String::new();
-    for (number, level) in family.views.keep().version.levels().enumerate() {
+    for (number, level) in family.views.keep().version.levels().iter().enumerate() {
         for table in level.tables().iter() {
             let meta = &table.meta;
             writeln!(

@@ -8,6 +8,7 @@ use crate::key::SequenceNumber;
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::Arc;
+use crate::version::LEVELS;
 use crate::table::{BlockIndex, ReadContext, Table};
 
 use super::family::FamilyCore;
@@ -120,7 +121,7 @@ impl FamilyCore {
         for file in view.version.level(0).tables() {
             sources.push(Source::Table(Box::new(file.table()?.cursor(context.clone()))));
         }
-        for level in 1..view.version.level_count() {
+        for level in 1..LEVELS {
             let tables = view.version.level(level).tables();
             if !tables.is_empty() {
                 let cursor =

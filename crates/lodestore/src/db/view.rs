@@ -50,6 +50,11 @@ impl Views {
         });
     }
 
+    /// Makes `active` take new entries; the memtable that did is forgotten.
+    pub(crate) fn begin(&self, active: Arc<Memtable>) {
+        self.change(|view| view.active = active);
+    }
+
     /// Puts `version` in place, and removes the memtable that it now contains.
     pub(crate) fn install(&self, version: Arc<Version>, flushed: Option<&Arc<Memtable>>) {
         self.change(|view| {

@@ -65,7 +65,7 @@ impl KeyRange {
 #[derive(Debug, Default)]
 pub(crate) struct Level {
     /// See the module for their order.
-    tables: Vec<Arc<TableFile>>,
+    tables: Arc<[Arc<TableFile>]>,
     /// Length of all files.
     bytes: u64,
     fences: Fences,
@@ -121,7 +121,7 @@ impl Level {
             (newest_sequence(&b.meta), b.meta.number).cmp(&(newest_sequence(&a.meta), a.meta.number))
         });
         let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
-        Level { tables, bytes, fences: Fences::default() }
+        Level { tables: tables.into(), bytes, fences: Fences::default() }
     }
 
     /// A deeper level.
@@ -142,12 +142,12 @@ impl Level {
         }
         let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
         let fences = Fences::new(order, &tables);
-        Ok(Level { tables, bytes, fences })
+        Ok(Level { tables: tables.into(), bytes, fences })
     }
 
     /// The tables, in the level's order.
     #[inline]
-    pub(crate) fn tables(&self) -> &[Arc<TableFile>] {
+    pub(crate) fn tables(&self) -> &Arc<[Arc<TableFile>]> {
         &self.tables
     }
 
@@ -290,7 +290,7 @@ impl Version {
                 continue;
             }
             let mut kept = Vec::with_capacity(self.levels[level].tables.len());
-            for table in &self.levels[level].tables {
+            for table in self.levels[level].tables.iter() {
                 if gone.remove(&table.meta.number) {
                     slots.insert(table.meta.number, Arc::clone(table));
                 } else {
@@ -345,7 +345,7 @@ impl Version {
 
     /// Every table, level 0 first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
-        self.levels.iter().flat_map(|level| &level.tables)
+        self.levels.iter().flat_map(|level| level.tables.iter())
     }
 
     /// How many tables there are.
