@@ -22,7 +22,7 @@
 mod reader;
 mod writer;
 
-pub(crate) use reader::{End, Next, RecordReader, scan};
+pub(crate) use reader::{End, Next, RecordReader, Scan, scan};
 pub(crate) use writer::{Failure, RecordWriter};
 
 use crate::checksum::{context, crc32c};
@@ -172,5 +172,5 @@ impl Chain {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(simulation)))]
 mod tests;

@@ -37,7 +37,12 @@ pub(crate) enum End {
         offset: u64,
     },
     /// Bytes follow that are no record of this file: a recycled file's former
-    /// content, a write that was cut short, or damage.
+    /// content, or a damaged header.
+    Foreign {
+        /// Where the last record ends.
+        offset: u64,
+    },
+    /// A record was begun here and is not whole.
     Torn {
         /// Where the last record ends.
         offset: u64,
@@ -175,7 +180,7 @@ impl RecordReader {
             .first_chunk()
             .expect("header");
         let Some(header) = Header::decode(bytes, self.owner, offset) else {
-            return torn("there is no record of this file");
+            return Ok(Step::End(End::Foreign { offset }));
         };
         // The length is held against the bytes there before anything is read.
         let whole = HEADER_BYTES as u64 + header.filled_bytes();

@@ -128,7 +128,7 @@ impl RecordWriter {
 
     /// Makes everything appended so far durable. Does nothing if it is.
     pub(crate) fn sync(&mut self) -> std::result::Result<(), Failure> {
-        if self.watermark == self.bytes && self.name_durable {
+        if self.is_durable() {
             return Ok(());
         }
         if let Some(error) = &self.poison {
@@ -140,13 +140,20 @@ impl RecordWriter {
         self.sync_file()
     }
 
-    /// Makes everything appended so far durable although the file may be
-    /// closed for appending by a failed write; writes nothing.
-    pub(crate) fn sync_without_padding(&mut self) -> Result<()> {
-        if self.sync_failed {
-            return Err(self.poison.clone().expect("a failed sync poisons"));
+    /// True if everything appended so far is durable.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.watermark == self.bytes && self.name_durable
+    }
+
+    /// Makes everything appended so far durable without filling the block:
+    /// for a file that will get no more records. A failed append is no
+    /// obstacle, a failed sync is.
+    pub(crate) fn sync_as_it_is(&mut self) -> Result<()> {
+        match &self.poison {
+            _ if self.is_durable() => Ok(()),
+            Some(error) if self.sync_failed => Err(error.clone()),
+            _ => self.sync_file().map_err(Failure::into_error),
         }
-        self.sync_file().map_err(Failure::into_error)
     }
 
     fn append_records(
