@@ -1,1 +1,1 @@
-//! compact.
+//! Moving entries down the levels.
