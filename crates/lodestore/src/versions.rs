@@ -179,6 +179,7 @@ impl Versions {
     fn make_durable(&self, inner: &mut Inner, edit: &VersionEdit, state: &State) -> Result<()> {
         self.statistics.add(Counter::ManifestEdits, 1);
         let Some(manifest) = &mut inner.manifest else {
+            inner.identity.edit += 1; // the new manifest's first state contains it
             return self.rotate_to(inner, state);
         };
         if let Err(error) = manifest.append(std::slice::from_ref(edit)) {

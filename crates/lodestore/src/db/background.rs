@@ -5,15 +5,17 @@
 //! first; up to as many compactions run as the scheduler has threads for them.
 //! Nothing here is ever started by a read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::compact::Running;
+use crate::batch::FamilyId;
+use crate::compact::pick::Running;
 use crate::error::{Error, Result};
 use crate::scheduler::Lane;
 use crate::stats::Counter;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use super::compaction::Job;
 use super::engine::Engine;
 use super::flush::SealGroup;
 use super::health::may_pass;
@@ -33,13 +35,34 @@ pub(crate) struct BackgroundState {
     pub(crate) groups: VecDeque<Arc<SealGroup>>,
     pub(crate) is_flushing: bool,
     /// What compactions work on.
-    pub(crate) running: Running,
+    running: BTreeMap<FamilyId, Running>,
     pub(crate) compactions: usize,
     /// Compactions asked for by a caller, who works through them alone.
     pub(crate) manual: usize,
     pub(crate) is_closing: bool,
     /// The last failure that is being retried.
     pub(crate) retrying: Option<Error>,
+}
+
+impl BackgroundState {
+    /// The compactions of a family that run.
+    pub(crate) fn running_of(&self, family: FamilyId) -> Running {
+        self.running.get(&family).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn begin(&mut self, job: &Job) {
+        self.running.entry(job.family()).or_default().add(job.plan());
+        self.compactions += 1;
+    }
+
+    pub(crate) fn end(&mut self, job: &Job) {
+        let running = self.running.get_mut(&job.family()).expect("the job was begun");
+        running.remove(job.plan());
+        if running.count() == 0 {
+            self.running.remove(&job.family());
+        }
+        self.compactions -= 1;
+    }
 }
 
 impl Background {
@@ -134,8 +157,7 @@ impl Engine {
             && self.health.check().is_ok()
         {
             let Some(job) = self.pick_compaction(&state) else { return };
-            state.running.add(job.family(), job.plan());
-            state.compactions += 1;
+            state.begin(&job);
             let engine = Arc::clone(self);
             self.shared.scheduler.submit(Lane::Steady, move || {
                 let result = engine.run_compaction(&job);
@@ -144,14 +166,13 @@ impl Engine {
         }
     }
 
-    fn finish_compaction(self: &Arc<Self>, job: &super::compaction::Job, result: Result<()>) {
+    fn finish_compaction(self: &Arc<Self>, job: &Job, result: Result<()>) {
         let failed = result.is_err();
         if let Err(error) = result {
             self.retry_or_fail(error);
         }
         let mut state = self.background.lock();
-        state.running.remove(job.family(), job.plan());
-        state.compactions -= 1;
+        state.end(job);
         if !failed {
             state.retrying = None;
         }

@@ -1,7 +1,8 @@
 //! Compactions in the background and on request.
 //! `pick` (pure) -> `run` -> `VersionEdit` -> `Versions::apply`
 
-use crate::compact::pick::{self, Limits, Plan};
+use crate::batch::FamilyId;
+use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, Outputs, write_tables};
 use crate::cursor::Cursor;
@@ -31,8 +32,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn family(&self) -> u32 {
-        self.family.id.0
+    pub(crate) fn family(&self) -> FamilyId {
+        self.family.id
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -41,18 +42,18 @@ impl Job {
 }
 
 /// What `pick` needs to know of a family's options.
-pub(crate) fn limits(family: &FamilyCore) -> Limits {
+fn limits(family: &FamilyCore) -> Limits {
     Limits {
         level0_files: family.options.level0_compaction_files,
         level1_bytes: family.options.level1_bytes,
         multiplier: family.options.level_multiplier,
         table_bytes: family.options.table_bytes,
-        order: family.order().clone(),
     }
 }
 
 impl Engine {
-    /// The most pressing compaction that does not touch a running one.
+    /// A compaction of the family with the most to do, that does not touch a
+    /// running one.
     pub(crate) fn pick_compaction(&self, state: &BackgroundState) -> Option<Job> {
         if state.manual > 0 {
             return None;
@@ -60,11 +61,12 @@ impl Engine {
         let families = self.families.load();
         let jobs = families.all().filter_map(|family| {
             let view = family.views.keep();
-            let running = state.running.of(family.id.0);
-            let plan = pick::pick(&view.version, &limits(family), &running)?;
-            Some(Job { family: Arc::clone(family), view, plan })
+            let limits = limits(family);
+            let plan = pick::pick(&view.version, &limits, &state.running_of(family.id))?;
+            let debt_bytes = pick::debt_bytes(&view.version, &limits);
+            Some((debt_bytes, Job { family: Arc::clone(family), view, plan }))
         });
-        jobs.max_by(|a, b| a.plan.score.total_cmp(&b.plan.score))
+        jobs.max_by_key(|(debt_bytes, _)| *debt_bytes).map(|(_, job)| job)
     }
 
     /// Does what the plan says and installs the result.
@@ -75,7 +77,7 @@ impl Engine {
         let created = Mutex::new(Vec::new());
         let result = self.rewrite(job, &created).and_then(|added| {
             let mut edit = removal(job);
-            let place = |meta| (job.family(), job.plan.level_to, meta);
+            let place = |meta| (job.family().0, job.plan.level_to, meta);
             edit.tables_added = added.into_iter().map(place).collect();
             self.install(job, edit)
         });
@@ -88,7 +90,7 @@ impl Engine {
     fn move_tables(&self, job: &Job) -> Result<()> {
         let mut edit = removal(job);
         let moved = job.plan.inputs.iter().flatten();
-        let place = |table: &Arc<TableFile>| (job.family(), job.plan.level_to, table.meta.clone());
+        let place = |table: &Arc<TableFile>| (job.family().0, job.plan.level_to, table.meta.clone());
         edit.tables_added = moved.map(place).collect();
         self.shared.statistics.add(Counter::TrivialMoves, edit.tables_added.len() as u64);
         self.install(job, edit)
@@ -166,39 +168,36 @@ impl Engine {
         result
     }
 
-    /// Compactions of others are let end first and none is started meanwhile,
-    /// so that every plan here finds its tables free.
+    /// Background compactions are not started meanwhile; those that run may
+    /// be in the way, and are waited for.
     fn compact_levels(
         self: &Arc<Self>,
         family: &Arc<FamilyCore>,
         from: Option<&[u8]>,
         to: Option<&[u8]>,
     ) -> Result<()> {
-        let mut level = 0;
+        let mut walk = RangeWalk::new(from, to);
         loop {
             let job = {
                 let mut state = self.background.lock();
-                while state.compactions > 0 {
+                loop {
                     self.health.check()?;
-                    state = self.background.wait(state);
+                    let view = family.views.keep();
+                    let running = state.running_of(family.id);
+                    match walk.next(&view.version, &limits(family), &running) {
+                        RangeStep::Done => return Ok(()),
+                        RangeStep::Wait => state = self.background.wait(state),
+                        RangeStep::Run(plan) => {
+                            let job = Job { family: Arc::clone(family), view, plan };
+                            state.begin(&job);
+                            break job;
+                        }
+                    }
                 }
-                let view = family.views.keep();
-                let Some(plan) =
-                    pick::pick_range(&view.version, &limits(family), level, from, to)
-                else {
-                    return Ok(());
-                };
-                state.running.add(family.id.0, &plan);
-                state.compactions += 1;
-                Job { family: Arc::clone(family), view, plan }
             };
-            level = job.plan.level_to.max(level + 1);
             let result = self.run_compaction(&job);
-            let mut state = self.background.lock();
-            state.running.remove(family.id.0, &job.plan);
-            state.compactions -= 1;
+            self.background.lock().end(&job);
             self.background.notify();
-            drop(state);
             result?;
         }
     }
@@ -209,7 +208,7 @@ fn removal(job: &Job) -> VersionEdit {
     let mut edit = VersionEdit::default();
     for (side, tables) in job.plan.inputs.iter().enumerate() {
         let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
-        let numbers = tables.iter().map(|table| (job.family(), level, table.meta.number));
+        let numbers = tables.iter().map(|table| (job.family().0, level, table.meta.number));
         edit.tables_deleted.extend(numbers);
     }
     edit

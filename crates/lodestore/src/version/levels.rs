@@ -13,7 +13,7 @@
 //! the table holds nothing of that user key (the end of a range tombstone).
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -51,7 +51,10 @@ impl KeyRange {
                 last = largest;
             }
         }
-        Some(KeyRange { first: first.clone(), last: last.clone() })
+        Some(KeyRange {
+            first: first.clone(),
+            last: last.clone(),
+        })
     }
 
     /// True if some key is in both.
@@ -92,7 +95,10 @@ impl Fences {
         }
         let (first, last) = (&first.meta.smallest.user_key, &last.meta.largest.user_key);
         let prefix = first[..common_prefix_bytes(first, last)].to_vec();
-        let heads = tables.iter().map(|t| head(&t.meta.largest.user_key[prefix.len()..])).collect();
+        let heads = tables
+            .iter()
+            .map(|t| head(&t.meta.largest.user_key[prefix.len()..]))
+            .collect();
         Fences { prefix, heads }
     }
 
@@ -118,9 +124,13 @@ impl Level {
     /// Level 0: any tables, ordered here.
     fn level0(mut tables: Vec<Arc<TableFile>>) -> Level {
         tables.sort_by(|a, b| {
-            (newest_sequence(&b.meta), b.meta.number).cmp(&(newest_sequence(&a.meta), a.meta.number))
+            (newest_sequence(&b.meta), b.meta.number)
+                .cmp(&(newest_sequence(&a.meta), a.meta.number))
         });
-        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
+        let bytes = tables
+            .iter()
+            .map(|t| t.meta.bytes)
+            .fold(0, u64::saturating_add);
         Level { tables: tables.into(), bytes, fences: Fences::default() }
     }
 
@@ -137,10 +147,16 @@ impl Level {
         for pair in tables.windows(2) {
             let (before, behind) = (&pair[0].meta, &pair[1].meta);
             if !ends_before(order, before, &behind.smallest.user_key) {
-                return Err(format!("tables {} and {} overlap", before.number, behind.number));
+                return Err(format!(
+                    "tables {} and {} overlap",
+                    before.number, behind.number
+                ));
             }
         }
-        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
+        let bytes = tables
+            .iter()
+            .map(|t| t.meta.bytes)
+            .fold(0, u64::saturating_add);
         let fences = Fences::new(order, &tables);
         Ok(Level { tables: tables.into(), bytes, fences })
     }
@@ -220,9 +236,7 @@ pub(crate) fn table_overlaps(
     last: Option<&[u8]>,
 ) -> bool {
     first.is_none_or(|key| !ends_before(order, meta, key))
-        && last.is_none_or(|key| {
-            order.compare(&meta.smallest.user_key, key) != Ordering::Greater
-        })
+        && last.is_none_or(|key| order.compare(&meta.smallest.user_key, key) != Ordering::Greater)
 }
 
 /// Makes the open-table slot for a table that was added.
@@ -238,7 +252,10 @@ pub(crate) struct Version {
 impl Version {
     /// A version without tables.
     pub(crate) fn empty(order: KeyOrder) -> Version {
-        Version { order, levels: Default::default() }
+        Version {
+            order,
+            levels: Default::default(),
+        }
     }
 
     /// The version that a recovered family has.
@@ -272,46 +289,20 @@ impl Version {
         edit: &VersionEdit,
         make: MakeTable<'_>,
     ) -> Result<Version, String> {
-        let mut next = self.clone();
-        let mut slots: HashMap<u64, Arc<TableFile>> = HashMap::new();
-        let deleted = || edit.tables_deleted.iter().filter(move |&&(of, ..)| of == family);
-        let added = || edit.tables_added.iter().filter(move |&&(of, ..)| of == family);
-        if let Some((_, level, _)) = deleted().find(|&&(_, level, _)| level >= LEVELS) {
-            return Err(format!("there is no level {level}"));
+        let deleted = edit.tables_deleted.iter().filter(|&&(of, ..)| of == family);
+        let added = edit.tables_added.iter().filter(|&&(of, ..)| of == family);
+        let mut change = Change::default();
+        for &(_, level, number) in deleted {
+            change.delete(self, level, number)?;
         }
-        if let Some((_, level, _)) = added().find(|&&(_, level, _)| level >= LEVELS) {
-            return Err(format!("there is no level {level}"));
-        }
-        let mut changed: [Option<Vec<Arc<TableFile>>>; LEVELS] = Default::default();
-        for (level, change) in changed.iter_mut().enumerate() {
-            let mut gone: HashSet<u64> =
-                deleted().filter(|d| d.1 == level).map(|&(.., number)| number).collect();
-            if gone.is_empty() && !added().any(|a| a.1 == level) {
-                continue;
-            }
-            let mut kept = Vec::with_capacity(self.levels[level].tables.len());
-            for table in self.levels[level].tables.iter() {
-                if gone.remove(&table.meta.number) {
-                    slots.insert(table.meta.number, Arc::clone(table));
-                } else {
-                    kept.push(Arc::clone(table));
-                }
-            }
-            if let Some(number) = gone.iter().next() {
-                return Err(format!("table {number} is not at level {level}"));
-            }
-            *change = Some(kept);
-        }
-        for (_, level, meta) in added() {
+        for (_, level, meta) in added {
             check_bounds(&self.order, meta)?;
-            // A table that only moves keeps its slot, and so stays open.
-            let slot = slots.get(&meta.number).filter(|slot| slot.meta == *meta);
-            let table = slot.map_or_else(|| make(meta), Arc::clone);
-            changed[*level].get_or_insert_default().push(table);
+            change.add(self, *level, meta, make)?;
         }
-        for (level, tables) in changed.into_iter().enumerate() {
+        let mut next = self.clone();
+        for (level, tables) in change.levels.into_iter().enumerate() {
             if let Some(tables) = tables {
-                next.set_level(level, tables)?;
+                next.set_level(level, tables.into_values().collect())?;
             }
         }
         Ok(next)
@@ -355,12 +346,17 @@ impl Version {
 
     /// Length of all tables.
     pub(crate) fn bytes(&self) -> u64 {
-        self.levels.iter().map(|level| level.bytes).fold(0, u64::saturating_add)
+        self.levels
+            .iter()
+            .map(|level| level.bytes)
+            .fold(0, u64::saturating_add)
     }
 
     /// Entries in all tables: an estimate of the count of keys, from above.
     pub(crate) fn entries(&self) -> u64 {
-        self.tables().map(|table| table.meta.entries).fold(0, u64::saturating_add)
+        self.tables()
+            .map(|table| table.meta.entries)
+            .fold(0, u64::saturating_add)
     }
 
     /// The tables of a level that hold keys from `first` to `last`, both
@@ -381,26 +377,81 @@ impl Version {
 
     /// True if some table of a level holds keys from `first` to `last`, both
     /// inclusive (`None`: open end).
-    pub(crate) fn overlaps(
-        &self,
-        level: usize,
-        first: Option<&[u8]>,
-        last: Option<&[u8]>,
-    ) -> bool {
+    pub(crate) fn overlaps(&self, level: usize, first: Option<&[u8]>, last: Option<&[u8]>) -> bool {
         let level_tables = &self.levels[level];
         if level > 0 {
-            return !level_tables.overlapping(&self.order, first, last).is_empty();
+            return !level_tables
+                .overlapping(&self.order, first, last)
+                .is_empty();
         }
-        level_tables.tables.iter().any(|t| table_overlaps(&self.order, &t.meta, first, last))
+        level_tables
+            .tables
+            .iter()
+            .any(|t| table_overlaps(&self.order, &t.meta, first, last))
     }
 
     /// What lies in the levels deeper than `level`.
     pub(crate) fn below(&self, level: usize) -> Below {
-        let levels = self.levels[level + 1..].iter().filter(|level| !level.is_empty());
+        let levels = self.levels[level + 1..]
+            .iter()
+            .filter(|level| !level.is_empty());
         Below {
             order: self.order.clone(),
             levels: levels.map(|level| (Arc::clone(level), 0)).collect(),
         }
+    }
+}
+
+/// The levels that an edit changes, while it is applied.
+#[derive(Default)]
+struct Change {
+    levels: [Option<BTreeMap<u64, Arc<TableFile>>>; LEVELS],
+    removed: BTreeMap<u64, Arc<TableFile>>,
+}
+
+impl Change {
+    fn delete(&mut self, version: &Version, level: usize, number: u64) -> Result<(), String> {
+        let removed = self.level(version, level)?.remove(&number);
+        let table = removed.ok_or_else(|| format!("table {number} is not at level {level}"))?;
+        self.removed.insert(number, table);
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        version: &Version,
+        level: usize,
+        meta: &TableMeta,
+        make: MakeTable<'_>,
+    ) -> Result<(), String> {
+        // A table that only moves keeps its slot, and so stays open.
+        let slot = self
+            .removed
+            .get(&meta.number)
+            .filter(|slot| slot.meta == *meta);
+        let table = slot.map_or_else(|| make(meta), Arc::clone);
+        match self.level(version, level)?.insert(meta.number, table) {
+            None => Ok(()),
+            Some(_) => Err(format!("table {} is added twice", meta.number)),
+        }
+    }
+
+    /// The tables of a level by number, to be changed.
+    fn level(
+        &mut self,
+        version: &Version,
+        level: usize,
+    ) -> Result<&mut BTreeMap<u64, Arc<TableFile>>, String> {
+        let slot = self
+            .levels
+            .get_mut(level)
+            .ok_or_else(|| format!("there is no level {level}"))?;
+        Ok(slot.get_or_insert_with(|| {
+            let tables = version.levels[level].tables.iter();
+            tables
+                .map(|table| (table.meta.number, Arc::clone(table)))
+                .collect()
+        }))
     }
 }
 
@@ -428,10 +479,17 @@ impl Below {
     pub(crate) fn is_absent(&mut self, user_key: &[u8]) -> bool {
         let order = &self.order;
         self.levels.iter_mut().all(|(level, at)| {
-            while level.tables.get(*at).is_some_and(|t| ends_before(order, &t.meta, user_key)) {
+            while level
+                .tables
+                .get(*at)
+                .is_some_and(|t| ends_before(order, &t.meta, user_key))
+            {
                 *at += 1;
             }
-            let starts = level.tables.get(*at).map(|table| &table.meta.smallest.user_key);
+            let starts = level
+                .tables
+                .get(*at)
+                .map(|table| &table.meta.smallest.user_key);
             starts.is_none_or(|key| order.compare(key, user_key) == Ordering::Greater)
         })
     }

@@ -23,5 +23,5 @@ pub(crate) mod manifest;
 
 pub(crate) use edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
 pub(crate) use levels::{Below, KeyRange, LEVELS, Level, Version};
-pub(crate) use manifest::{Manifest, ManifestIdentity, Recovered, TornTail};
+pub(crate) use manifest::{Manifest, ManifestIdentity, Recovered, TornTail, recover};
 pub(crate) use state::{FamilyState, State};
