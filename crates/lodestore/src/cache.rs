@@ -32,9 +32,7 @@ pub struct Cache {
 
 impl std::fmt::Debug for Cache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cache")
-            .field("capacity_bytes", &self.capacity_bytes)
-            .finish()
+        f.debug_struct("Cache").field("capacity_bytes", &self.capacity_bytes).finish()
     }
 }
 
@@ -46,11 +44,7 @@ impl Cache {
         let count = 1 << count.ilog2(); // a power of two, so that a mask finds the shard
         let shard = || Mutex::new(Shard::new(capacity_bytes / count));
         let shards = (0..count).map(|_| shard()).collect();
-        Arc::new(Cache {
-            shards,
-            capacity_bytes,
-            next_file: AtomicU64::new(1),
-        })
+        Arc::new(Cache { shards, capacity_bytes, next_file: AtomicU64::new(1) })
     }
 
     /// What it may hold, in bytes.
@@ -167,11 +161,7 @@ impl Shard {
         }
         self.used_bytes += bytes;
         self.places.insert(key, self.slots.len() as u32);
-        self.slots.push(Slot {
-            key,
-            block,
-            used_again: false,
-        });
+        self.slots.push(Slot { key, block, used_again: false });
         evicted
     }
 

@@ -119,8 +119,7 @@ impl<'a> Reader<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.bytes(N)
-            .map(|b| b.try_into().expect("bytes(N) has N bytes"))
+        self.bytes(N).map(|b| b.try_into().expect("bytes(N) has N bytes"))
     }
 }
 

@@ -75,28 +75,17 @@ pub enum Error {
 impl Error {
     /// An [`Error::Io`] for `path`; `during` names the call, as in `"open"`.
     pub(crate) fn io(path: &Path, during: &'static str, source: io::Error) -> Error {
-        Error::Io {
-            path: path.to_path_buf(),
-            during,
-            source: Arc::new(source),
-        }
+        Error::Io { path: path.to_path_buf(), during, source: Arc::new(source) }
     }
 
     /// An [`Error::Corruption`] at `offset` of `path`.
     pub(crate) fn corruption(path: &Path, offset: u64, what: impl Into<String>) -> Error {
-        Error::Corruption {
-            path: path.to_path_buf(),
-            offset,
-            what: what.into(),
-        }
+        Error::Corruption { path: path.to_path_buf(), offset, what: what.into() }
     }
 
     /// An [`Error::Incompatible`] for `path`.
     pub(crate) fn incompatible(path: &Path, what: impl Into<String>) -> Error {
-        Error::Incompatible {
-            path: path.to_path_buf(),
-            what: what.into(),
-        }
+        Error::Incompatible { path: path.to_path_buf(), what: what.into() }
     }
 
     /// An [`Error::InvalidArgument`].
@@ -118,49 +107,29 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io {
-                path,
-                during,
-                source,
-            } => {
+            Error::Io { path, during, source } => {
                 write!(f, "IO error: {during} {}: {source}", path.display())
             }
             Error::Corruption { path, offset, what } => {
-                write!(
-                    f,
-                    "Corruption: {} at offset {offset}: {what}",
-                    path.display()
-                )
+                write!(f, "Corruption: {} at offset {offset}: {what}", path.display())
             }
             Error::Incompatible { path, what } => {
                 write!(f, "Incompatible: {}: {what}", path.display())
             }
             Error::InvalidArgument { what } => write!(f, "Invalid argument: {what}"),
-            Error::Busy {
-                path,
-                holder_pid: Some(pid),
-            } => {
+            Error::Busy { path, holder_pid: Some(pid) } => {
                 write!(f, "Busy: {} is locked by process {pid}", path.display())
             }
-            Error::Busy {
-                path,
-                holder_pid: None,
-            } => {
+            Error::Busy { path, holder_pid: None } => {
                 write!(f, "Busy: {} is locked by another opener", path.display())
             }
             Error::Missing { what } => write!(f, "Missing: {what}"),
             Error::MergeFailed { operator, key } => {
                 let key = key.escape_ascii();
-                write!(
-                    f,
-                    "Merge failed: {operator} cannot combine the entries of key \"{key}\""
-                )
+                write!(f, "Merge failed: {operator} cannot combine the entries of key \"{key}\"")
             }
             Error::ReadOnly { cause } => {
-                write!(
-                    f,
-                    "Read-only until resumed or reopened, because of: {cause}"
-                )
+                write!(f, "Read-only until resumed or reopened, because of: {cause}")
             }
         }
     }

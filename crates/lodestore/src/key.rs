@@ -114,22 +114,14 @@ pub(crate) struct InternalKey {
 
 impl InternalKey {
     pub(crate) fn new(user_key: &[u8], trailer: Trailer) -> InternalKey {
-        InternalKey {
-            user_key: user_key.to_vec(),
-            trailer,
-        }
+        InternalKey { user_key: user_key.to_vec(), trailer }
     }
 }
 
 impl fmt::Debug for InternalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sequence = sequence_of(self.trailer);
-        write!(
-            f,
-            "{}@{sequence}:{:02x}",
-            self.user_key.escape_ascii(),
-            self.trailer as u8
-        )
+        write!(f, "{}@{sequence}:{:02x}", self.user_key.escape_ascii(), self.trailer as u8)
     }
 }
 

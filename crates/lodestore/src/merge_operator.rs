@@ -77,9 +77,7 @@ pub struct Append {
 impl Append {
     /// An operator that puts `delimiter` between what it appends.
     pub fn with_delimiter(delimiter: &[u8]) -> Append {
-        Append {
-            delimiter: delimiter.to_vec(),
-        }
+        Append { delimiter: delimiter.to_vec() }
     }
 }
 
@@ -89,10 +87,7 @@ impl MergeOperator for Append {
     }
 
     fn full_merge(&self, _: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
-        let parts: Vec<&[u8]> = existing
-            .into_iter()
-            .chain(operands.iter().copied())
-            .collect();
+        let parts: Vec<&[u8]> = existing.into_iter().chain(operands.iter().copied()).collect();
         Some(parts.join(&self.delimiter[..]))
     }
 
@@ -119,21 +114,13 @@ mod tests {
     fn built_in_operators_are_associative() {
         let number = |n: u64| n.to_le_bytes().to_vec();
         let cases: [(SharedMergeOperator, Vec<Vec<u8>>); 2] = [
-            (
-                Arc::new(AddU64),
-                vec![number(1), number(u64::MAX), number(40)],
-            ),
-            (
-                Arc::new(Append::with_delimiter(b",")),
-                vec![b"a".into(), b"".into(), b"c".into()],
-            ),
+            (Arc::new(AddU64), vec![number(1), number(u64::MAX), number(40)]),
+            (Arc::new(Append::with_delimiter(b",")), vec![b"a".into(), b"".into(), b"c".into()]),
         ];
         for (operator, operands) in cases {
             let all: Vec<&[u8]> = operands.iter().map(|o| &o[..]).collect();
             let whole = operator.full_merge(b"k", None, &all);
-            let joined = operator
-                .partial_merge(b"k", &operands[1], &operands[2])
-                .unwrap();
+            let joined = operator.partial_merge(b"k", &operands[1], &operands[2]).unwrap();
             let grouped = operator.full_merge(b"k", None, &[&operands[0], &joined]);
             assert_eq!(whole, grouped, "{}", operator.name());
         }

@@ -130,14 +130,12 @@ impl Default for FamilyOptions {
 }
 
 impl FamilyOptions {
-    fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         let at_least = |name: &str, value: u64, least: u64| {
             if value >= least {
                 return Ok(());
             }
-            Err(Error::invalid(format!(
-                "{name} is {value}; it must be at least {least}"
-            )))
+            Err(Error::invalid(format!("{name} is {value}; it must be at least {least}")))
         };
         at_least("memtable_bytes", self.memtable_bytes as u64, 1 << 10)?;
         at_least("sealed_memtables_max", self.sealed_memtables_max as u64, 1)?;
@@ -145,16 +143,9 @@ impl FamilyOptions {
         at_least("table_bytes", self.table_bytes, 1 << 10)?;
         at_least("level1_bytes", self.level1_bytes, 1 << 10)?;
         at_least("level_multiplier", u64::from(self.level_multiplier), 2)?;
-        at_least(
-            "level0_compaction_files",
-            self.level0_compaction_files as u64,
-            1,
-        )?;
-        let files = [
-            self.level0_compaction_files,
-            self.level0_slowdown_files,
-            self.level0_stop_files,
-        ];
+        at_least("level0_compaction_files", self.level0_compaction_files as u64, 1)?;
+        let files =
+            [self.level0_compaction_files, self.level0_slowdown_files, self.level0_stop_files];
         if !files.is_sorted() {
             return Err(Error::invalid(format!(
                 "level0_compaction_files <= level0_slowdown_files <= level0_stop_files \

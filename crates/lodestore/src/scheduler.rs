@@ -33,41 +33,26 @@ pub struct Scheduler {
 }
 
 enum Source {
-    System {
-        start: Instant,
-    },
-    Seeded {
-        random: Mutex<u64>,
-        nanos: AtomicU64,
-    },
+    System { start: Instant },
+    Seeded { random: Mutex<u64>, nanos: AtomicU64 },
 }
 
 impl std::fmt::Debug for Scheduler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scheduler")
-            .field("steady_threads", &self.steady_threads)
-            .finish()
+        f.debug_struct("Scheduler").field("steady_threads", &self.steady_threads).finish()
     }
 }
 
 impl Scheduler {
     /// A scheduler with `threads` threads for compactions and one for flushes.
     pub fn new(threads: usize) -> Arc<Scheduler> {
-        Self::with_source(
-            threads,
-            Source::System {
-                start: Instant::now(),
-            },
-        )
+        Self::with_source(threads, Source::System { start: Instant::now() })
     }
 
     /// A scheduler whose time and randomness follow from `seed` alone. Its
     /// clock moves by a microsecond each time that it is read.
     pub fn seeded(threads: usize, seed: u64) -> Arc<Scheduler> {
-        let source = Source::Seeded {
-            random: Mutex::new(seed),
-            nanos: AtomicU64::new(0),
-        };
+        let source = Source::Seeded { random: Mutex::new(seed), nanos: AtomicU64::new(0) };
         Self::with_source(threads, source)
     }
 
@@ -120,9 +105,9 @@ impl Scheduler {
     /// Seconds since 1970, for the record only: nothing may depend on its order.
     pub(crate) fn unix_seconds(&self) -> u64 {
         match &self.source {
-            Source::System { .. } => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |d| d.as_secs()),
+            Source::System { .. } => {
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+            }
             Source::Seeded { .. } => 1_700_000_000 + self.now().as_secs(),
         }
     }
@@ -174,14 +159,8 @@ struct PoolQueue {
 
 impl Pool {
     fn start(name: &str, threads: usize) -> Pool {
-        let queue = Mutex::new(PoolQueue {
-            jobs: VecDeque::new(),
-            closed: false,
-        });
-        let shared = Arc::new(PoolShared {
-            queue,
-            changed: Condvar::new(),
-        });
+        let queue = Mutex::new(PoolQueue { jobs: VecDeque::new(), closed: false });
+        let shared = Arc::new(PoolShared { queue, changed: Condvar::new() });
         let threads = (0..threads)
             .map(|_| {
                 let shared = Arc::clone(&shared);
@@ -242,11 +221,7 @@ mod tests {
         let scheduler = Scheduler::new(2);
         for i in 0..100 {
             let done = Arc::clone(&done);
-            let lane = if i % 2 == 0 {
-                Lane::Urgent
-            } else {
-                Lane::Steady
-            };
+            let lane = if i % 2 == 0 { Lane::Urgent } else { Lane::Steady };
             scheduler.submit(lane, move || {
                 done.fetch_add(1, Ordering::Relaxed);
             });

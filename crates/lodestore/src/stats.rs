@@ -97,9 +97,7 @@ pub struct Statistics {
 impl Default for Statistics {
     fn default() -> Statistics {
         let stripe = || Stripe(std::array::from_fn(|_| AtomicU64::new(0)));
-        Statistics {
-            stripes: std::array::from_fn(|_| stripe()),
-        }
+        Statistics { stripes: std::array::from_fn(|_| stripe()) }
     }
 }
 
@@ -112,10 +110,7 @@ impl Statistics {
 
     /// The counter's value now.
     pub fn get(&self, counter: Counter) -> u64 {
-        self.stripes
-            .iter()
-            .map(|s| s.0[counter as usize].load(Ordering::Relaxed))
-            .sum()
+        self.stripes.iter().map(|s| s.0[counter as usize].load(Ordering::Relaxed)).sum()
     }
 }
 

@@ -43,10 +43,7 @@ pub(crate) mod thread {
     /// # Panics
     /// If the system has no thread to give.
     pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-        imp::Builder::new()
-            .name(name.to_string())
-            .spawn(work)
-            .expect("the system starts a thread")
+        imp::Builder::new().name(name.to_string()).spawn(work).expect("the system starts a thread")
     }
 }
 

@@ -35,13 +35,7 @@ impl TableHome {
         cache: Arc<Cache>,
         scheduler: Arc<Scheduler>,
     ) -> Arc<TableHome> {
-        Arc::new(TableHome {
-            fs,
-            directory,
-            cache,
-            scheduler,
-            removals: AtomicU64::new(0),
-        })
+        Arc::new(TableHome { fs, directory, cache, scheduler, removals: AtomicU64::new(0) })
     }
 
     /// True while a removed table's file is still to be deleted.
@@ -97,16 +91,12 @@ impl TableFile {
 
     fn open(&self) -> Result<Table> {
         let path = self.path();
-        let file = self
-            .home
-            .fs
-            .open(&path)
-            .map_err(|source| match source.kind() {
-                std::io::ErrorKind::NotFound => {
-                    Error::corruption(&path, 0, "the table is missing; the manifest names it")
-                }
-                _ => Error::io(&path, "open", source),
-            })?;
+        let file = self.home.fs.open(&path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corruption(&path, 0, "the table is missing; the manifest names it")
+            }
+            _ => Error::io(&path, "open", source),
+        })?;
         let cache_file = self.home.cache.new_file();
         Table::open(file, path, &self.meta, self.order.clone(), cache_file)
     }

@@ -56,7 +56,12 @@ impl Versions {
         statistics.add(Counter::ManifestRotations, 1);
         let next_file_number = AtomicU64::new(state.next_file_number);
         Ok(Versions {
-            inner: Mutex::new(Inner { identity: *manifest.identity(), manifest: Some(manifest), state, families }),
+            inner: Mutex::new(Inner {
+                identity: *manifest.identity(),
+                manifest: Some(manifest),
+                state,
+                families,
+            }),
             next_file_number,
             home: Arc::clone(home),
             statistics: Arc::clone(statistics),
@@ -252,7 +257,7 @@ fn next_version(
     current: &Version,
     family: u32,
     edit: &VersionEdit,
-) -> Result<Version, String> {
+) -> std::result::Result<Version, String> {
     let slot = |meta: &TableMeta| TableFile::new(home, current.order(), meta.clone());
     let next = current.apply(family, edit, &slot)?;
     let is_added = |number| edit.tables_added.iter().any(|(_, _, meta)| meta.number == number);

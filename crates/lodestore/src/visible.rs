@@ -355,17 +355,13 @@ pub(crate) fn merge_all<T: AsRef<[u8]>>(
     operands: &[T],
 ) -> Result<Vec<u8>> {
     let Some(operator) = operator else {
-        return Err(Error::invalid(
-            "the family has merged values but no merge operator is given",
-        ));
+        return Err(Error::invalid("the family has merged values but no merge operator is given"));
     };
     let operands: Vec<&[u8]> = operands.iter().map(AsRef::as_ref).collect();
-    operator
-        .full_merge(key, base, &operands)
-        .ok_or_else(|| Error::MergeFailed {
-            operator: operator.name().to_string(),
-            key: Arc::from(key),
-        })
+    operator.full_merge(key, base, &operands).ok_or_else(|| Error::MergeFailed {
+        operator: operator.name().to_string(),
+        key: Arc::from(key),
+    })
 }
 
 /// The error for an entry whose kind this build stores but cannot resolve.

@@ -262,7 +262,8 @@ impl Picker<'_> {
             if blocked {
                 break;
             }
-            let usable = level >= self.targets.base || level > self.targets.level0_into(self.version);
+            let usable =
+                level >= self.targets.base || level > self.targets.level0_into(self.version);
             if usable {
                 depth = Some(level);
             }
@@ -358,8 +359,7 @@ impl Picker<'_> {
     ) -> Option<Plan> {
         let order = self.version.order();
         let range = KeyRange::covering(order, &tables)?;
-        let overlapped =
-            self.version.overlapping(level_to, Some(&range.first), Some(&range.last));
+        let overlapped = self.version.overlapping(level_to, Some(&range.first), Some(&range.last));
         let mut plan =
             Plan::new(self.version, (level_from, level_to), [tables, overlapped], reason);
         if level_from > 0
@@ -403,6 +403,3 @@ fn is_mostly_tombstones(table: &TableFile) -> bool {
 fn total_bytes<'a>(tables: impl IntoIterator<Item = &'a Arc<TableFile>>) -> u64 {
     tables.into_iter().map(|table| table.meta.bytes).fold(0, u64::saturating_add)
 }
-
-#[cfg(any())]
-mod tests;

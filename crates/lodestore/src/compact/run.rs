@@ -6,7 +6,7 @@
 
 use crate::cursor::Cursor;
 use crate::error::Result;
-use crate::key::{Kind, KeyOrder, Trailer, kind_of, sequence_of};
+use crate::key::{KeyOrder, Kind, Trailer, kind_of, sequence_of};
 use crate::merge_operator::SharedMergeOperator;
 use crate::sync::Arc;
 use crate::table::TableBuilder;

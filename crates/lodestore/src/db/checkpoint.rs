@@ -36,7 +36,8 @@ impl Engine {
 
         for family in state.families.values() {
             for &number in family.tables.keys() {
-                let (from, to) = paths(&self.shared.directory, target, number, filename::table_path);
+                let (from, to) =
+                    paths(&self.shared.directory, target, number, filename::table_path);
                 link_or_copy(&**fs, &from, &to)?;
             }
         }

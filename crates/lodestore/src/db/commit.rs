@@ -88,13 +88,7 @@ impl CommitState {
 
     /// Inserts an entry of a family that is known to be here.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        family: FamilyId,
-        key: &[u8],
-        trailer: Trailer,
-        value: &[u8],
-    ) {
+    pub(crate) fn insert(&mut self, family: FamilyId, key: &[u8], trailer: Trailer, value: &[u8]) {
         let index = self.place(family).expect("families were checked before logging");
         let active = &mut self.memtables[index];
         active.writer.insert(key, trailer, value);

@@ -90,7 +90,8 @@ impl Engine {
     fn move_tables(&self, job: &Job) -> Result<()> {
         let mut edit = removal(job);
         let moved = job.plan.inputs.iter().flatten();
-        let place = |table: &Arc<TableFile>| (job.family().0, job.plan.level_to, table.meta.clone());
+        let place =
+            |table: &Arc<TableFile>| (job.family().0, job.plan.level_to, table.meta.clone());
         edit.tables_added = moved.map(place).collect();
         self.shared.statistics.add(Counter::TrivialMoves, edit.tables_added.len() as u64);
         self.install(job, edit)

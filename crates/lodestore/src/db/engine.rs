@@ -102,7 +102,9 @@ impl Engine {
         let idle = commit
             .memtables()
             .iter()
-            .filter(|active| active.table.is_empty() && active.family.views.load().sealed.is_empty())
+            .filter(|active| {
+                active.table.is_empty() && active.family.views.load().sealed.is_empty()
+            })
             .map(|active| active.family.id)
             .collect();
         for (family, _) in &members {

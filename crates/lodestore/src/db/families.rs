@@ -43,16 +43,22 @@ impl Engine {
         let (table, writer) = Memtable::new(options.order.clone());
         let mut created = None;
         let orders = BTreeMap::from([(id.0, options.order.clone())]);
-        self.versions.apply_with_orders(edit, orders, |_, version| {
-            let view = View {
-                active: Arc::clone(&table),
-                sealed: Vec::new(),
-                version: Arc::clone(version),
-            };
-            created =
-                Some(FamilyCore::new(id, name, options.clone(), Views::new(view), &self.shared));
-        })
-        .inspect_err(|error| self.health.fail(error.clone()))?;
+        self.versions
+            .apply_with_orders(edit, orders, |_, version| {
+                let view = View {
+                    active: Arc::clone(&table),
+                    sealed: Vec::new(),
+                    version: Arc::clone(version),
+                };
+                created = Some(FamilyCore::new(
+                    id,
+                    name,
+                    options.clone(),
+                    Views::new(view),
+                    &self.shared,
+                ));
+            })
+            .inspect_err(|error| self.health.fail(error.clone()))?;
         let family = created.expect("the edit's family was installed");
         commit.put_memtable(ActiveMemtable::new(&family, table, writer));
         self.change_families(|families| families.insert(Arc::clone(&family)));
@@ -68,8 +74,7 @@ impl Engine {
         let Some(family) = self.families.load().named(name).cloned() else {
             return Err(Error::missing(format!("family {name:?}")));
         };
-        let edit =
-            VersionEdit { families_dropped: vec![family.id.0], ..VersionEdit::default() };
+        let edit = VersionEdit { families_dropped: vec![family.id.0], ..VersionEdit::default() };
         self.versions.apply(edit, |_, _| {}).inspect_err(|e| self.health.fail(e.clone()))?;
         self.change_families(|families| families.remove(family.id));
         commit.remove_memtable(family.id);

@@ -55,6 +55,12 @@ pub(crate) struct FamilyCore {
     passing: ReadContext,
 }
 
+impl std::fmt::Debug for FamilyCore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FamilyCore").field("id", &self.id).field("name", &self.name).finish()
+    }
+}
+
 impl FamilyCore {
     pub(crate) fn new(
         id: FamilyId,
@@ -133,7 +139,7 @@ pub struct Family {
 
 impl std::fmt::Debug for Family {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Family").field("id", &self.core.id).field("name", &self.core.name).finish()
+        f.debug_tuple("Family").field(&self.core).finish()
     }
 }
 

@@ -118,9 +118,11 @@ impl Engine {
     /// Tells writers how long level 0 is now.
     pub(crate) fn update_pressure(&self) {
         let families = self.families.load();
-        self.pressure.update(families.all().map(|family| {
-            (family.views.load().version.level(0).tables().len(), &family.options)
-        }));
+        self.pressure.update(
+            families.all().map(|family| {
+                (family.views.load().version.level(0).tables().len(), &family.options)
+            }),
+        );
         self.background.notify();
     }
 }

@@ -138,9 +138,9 @@ impl<'v, 'k> Lookup<'v, 'k> {
     /// Searches the block that was asked for.
     #[inline]
     pub(crate) fn supply(&mut self, block: Block) {
-        let (table, index) = self.open.expect("a block is supplied only when asked for");
+        let (table, _) = self.open.expect("a block is supplied only when asked for");
         let answer = &mut self.answer;
-        let after = table.search(index, &block, &self.key, |trailer, value| {
+        let after = table.search(&block, &self.key, |trailer, value| {
             answer.meet(trailer, || Value::in_block(block.clone(), block.range_of(value)))
         });
         self.open = match after {

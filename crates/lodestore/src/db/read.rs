@@ -8,8 +8,8 @@ use crate::key::SequenceNumber;
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::Arc;
-use crate::version::LEVELS;
 use crate::table::{BlockIndex, ReadContext, Table};
+use crate::version::LEVELS;
 
 use super::family::FamilyCore;
 use super::lookup::{Lookup, Step};
@@ -118,7 +118,7 @@ impl FamilyCore {
             .filter(|table| !table.is_empty())
             .map(|table| Source::Memtable(table.cursor()))
             .collect();
-        for file in view.version.level(0).tables() {
+        for file in view.version.level(0).tables().iter() {
             sources.push(Source::Table(Box::new(file.table()?.cursor(context.clone()))));
         }
         for level in 1..LEVELS {
@@ -161,9 +161,8 @@ fn fetch_round<'v>(
     }
     // In file order, and each block once however many lookups want it.
     wanted.sort_by_key(|w| (Arc::as_ptr(w.table), w.block));
-    let groups: Vec<&[Wanted<'v>]> = wanted
-        .chunk_by(|a, b| Arc::ptr_eq(a.table, b.table) && a.block == b.block)
-        .collect();
+    let groups: Vec<&[Wanted<'v>]> =
+        wanted.chunk_by(|a, b| Arc::ptr_eq(a.table, b.table) && a.block == b.block).collect();
     let requests = groups.iter().map(|group| group[0].table.request(group[0].block)).collect();
     fs.read_many(requests, &mut |index, result| {
         let group = groups[index];
@@ -184,7 +183,7 @@ fn advance_in_cache<'v>(
         match lookup.advance() {
             Step::Done => return Ok(None),
             Step::Table(file) => drop(file.table()?),
-            Step::Block(table, block) => match table.cached(block, context) {
+            Step::Block(table, block) => match table.cached_block(block, context) {
                 Some(found) => lookup.supply(found),
                 None => return Ok(Some((table, block))),
             },

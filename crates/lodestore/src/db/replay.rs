@@ -90,8 +90,9 @@ fn check_record(place: Place<'_>, state: &State, record: Record<'_>) -> Result<(
             let what = format!("family {} was never created", family.0);
             Err(Error::corruption(place.path, place.offset, what))
         }
-        Record::Entry { kind: Kind::Put | Kind::Delete | Kind::Merge, .. }
-        | Record::Opaque(_) => Ok(()),
+        Record::Entry { kind: Kind::Put | Kind::Delete | Kind::Merge, .. } | Record::Opaque(_) => {
+            Ok(())
+        }
         _ => Err(Error::incompatible(place.path, "a record of a kind that is not supported yet")),
     }
 }

@@ -17,10 +17,7 @@ impl SnapshotList {
     /// Registers a snapshot at what `visible` gives. It is read under the
     /// list's lock, so that no compaction that misses this snapshot can have
     /// seen newer entries.
-    pub(crate) fn take(
-        self: &Arc<Self>,
-        visible: impl FnOnce() -> SequenceNumber,
-    ) -> Snapshot {
+    pub(crate) fn take(self: &Arc<Self>, visible: impl FnOnce() -> SequenceNumber) -> Snapshot {
         let mut live = self.live.lock();
         let sequence = visible();
         *live.entry(sequence).or_default() += 1;

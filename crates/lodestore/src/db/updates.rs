@@ -2,6 +2,7 @@
 //! replicas and change feeds; and pins that keep it.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
@@ -47,7 +48,7 @@ pub struct Updates {
     /// Where the iteration ends: what was visible at its start.
     until: SequenceNumber,
     segments: VecDeque<SegmentPlace>,
-    reader: Option<SegmentReader>,
+    reader: Option<(PathBuf, SegmentReader)>,
     done: bool,
 }
 
@@ -94,9 +95,9 @@ impl Updates {
 
     fn next_batch(&mut self) -> Result<Option<(SequenceNumber, WriteBatch)>> {
         loop {
-            let Some(reader) = &mut self.reader else {
+            let Some((path, reader)) = &mut self.reader else {
                 let Some(segment) = self.segments.pop_front() else { return Ok(None) };
-                self.reader = Some(self.open(&segment)?);
+                self.reader = Some((segment.path.clone(), self.open(&segment)?));
                 continue;
             };
             let Some((offset, payload)) = reader.next()? else {
@@ -104,7 +105,7 @@ impl Updates {
                 continue;
             };
             let batch = WriteBatch::from_bytes(payload.to_vec())
-                .map_err(|what| Error::corruption(reader.path(), offset, what))?;
+                .map_err(|what| Error::corruption(path, offset, what))?;
             let first = batch.sequence();
             let last = first + u64::from(batch.sequence_count()).max(1) - 1;
             if first > self.until {

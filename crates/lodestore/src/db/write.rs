@@ -101,7 +101,11 @@ impl Engine {
     }
 
     /// Waits until a leader has committed this writer's batch, or leads.
-    fn follow(self: &Arc<Self>, ticket: &Arc<Ticket>, batch: &mut WriteBatch) -> Result<SequenceNumber> {
+    fn follow(
+        self: &Arc<Self>,
+        ticket: &Arc<Ticket>,
+        batch: &mut WriteBatch,
+    ) -> Result<SequenceNumber> {
         let outcome = match ticket.wait() {
             Some(outcome) => outcome,
             None => {
@@ -189,9 +193,8 @@ impl Engine {
         group.clear();
         let mut outcomes = Vec::with_capacity(batches.len());
         for batch in batches {
-            let numbered = self
-                .check_families(&commit, batch)
-                .and_then(|()| self.number(batch, last + 1));
+            let numbered =
+                self.check_families(&commit, batch).and_then(|()| self.number(batch, last + 1));
             if let Ok(sequence) = numbered {
                 last = sequence;
                 group.append(batch);
@@ -209,7 +212,11 @@ impl Engine {
     }
 
     /// Gives the batch's records the numbers from `first` on; returns the last.
-    pub(crate) fn number(&self, batch: &mut WriteBatch, first: SequenceNumber) -> Result<SequenceNumber> {
+    pub(crate) fn number(
+        &self,
+        batch: &mut WriteBatch,
+        first: SequenceNumber,
+    ) -> Result<SequenceNumber> {
         batch.set_sequence(first);
         let last = first + u64::from(batch.sequence_count()) - 1;
         if last > SEQUENCE_MAX {

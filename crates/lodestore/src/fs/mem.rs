@@ -39,18 +39,9 @@ enum Entry {
 /// A directory operation that is not durable yet.
 #[derive(Clone, Debug)]
 enum Change {
-    Add {
-        path: PathBuf,
-        entry: Entry,
-    },
-    Remove {
-        path: PathBuf,
-    },
-    Rename {
-        from: PathBuf,
-        to: PathBuf,
-        entry: Entry,
-    },
+    Add { path: PathBuf, entry: Entry },
+    Remove { path: PathBuf },
+    Rename { from: PathBuf, to: PathBuf, entry: Entry },
 }
 
 #[derive(Debug)]
@@ -106,10 +97,7 @@ impl MemFs {
             operations_max: u64::MAX,
             stopped: false,
         };
-        MemFs {
-            capabilities,
-            state: Arc::new(Mutex::new(state)),
-        }
+        MemFs { capabilities, state: Arc::new(Mutex::new(state)) }
     }
 
     /// Calls so far that changed, or would have changed, anything on disk:
@@ -154,19 +142,11 @@ impl MemFs {
     }
 
     fn require(&self, capability: bool) -> io::Result<()> {
-        if capability {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::Unsupported.into())
-        }
+        if capability { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
     fn writer(&self, inode: Arc<Mutex<Inode>>) -> Box<dyn WritableFile> {
-        Box::new(MemWriter {
-            fs: self.clone(),
-            inode,
-            position: 0,
-        })
+        Box::new(MemWriter { fs: self.clone(), inode, position: 0 })
     }
 }
 
@@ -186,18 +166,11 @@ impl State {
     /// # Errors
     /// `NotFound` if the directory of `path` is not there.
     fn need_parent(&self, path: &Path) -> io::Result<()> {
-        if self.is_directory(parent(path)) {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::NotFound.into())
-        }
+        if self.is_directory(parent(path)) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     fn add(&mut self, path: &Path, entry: Entry) {
-        self.apply(Change::Add {
-            path: path.to_path_buf(),
-            entry,
-        });
+        self.apply(Change::Add { path: path.to_path_buf(), entry });
     }
 
     fn apply(&mut self, change: Change) {
@@ -220,10 +193,7 @@ impl State {
     }
 
     fn children<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
-        self.entries
-            .keys()
-            .map(PathBuf::as_path)
-            .filter(move |entry| parent(entry) == path)
+        self.entries.keys().map(PathBuf::as_path).filter(move |entry| parent(entry) == path)
     }
 }
 
@@ -279,10 +249,7 @@ impl Fs for MemFs {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         let inode = Arc::clone(self.begin()?.file(path)?);
-        Ok(Arc::new(MemReader {
-            fs: self.clone(),
-            inode,
-        }))
+        Ok(Arc::new(MemReader { fs: self.clone(), inode }))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
@@ -301,9 +268,7 @@ impl Fs for MemFs {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.begin_change()?;
         state.file(path)?;
-        state.apply(Change::Remove {
-            path: path.to_path_buf(),
-        });
+        state.apply(Change::Remove { path: path.to_path_buf() });
         Ok(())
     }
 
@@ -314,11 +279,7 @@ impl Fs for MemFs {
         if state.is_directory(to) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        state.apply(Change::Rename {
-            from: from.into(),
-            to: to.into(),
-            entry,
-        });
+        state.apply(Change::Rename { from: from.into(), to: to.into(), entry });
         Ok(())
     }
 
@@ -355,9 +316,7 @@ impl Fs for MemFs {
         if is_root(path) || state.children(path).next().is_some() {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
-        state.apply(Change::Remove {
-            path: path.to_path_buf(),
-        });
+        state.apply(Change::Remove { path: path.to_path_buf() });
         Ok(())
     }
 
@@ -366,9 +325,7 @@ impl Fs for MemFs {
         if !state.is_directory(path) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let State {
-            changes, durable, ..
-        } = &mut *state;
+        let State { changes, durable, .. } = &mut *state;
         changes.retain(|change| {
             let synced = change.is_in(path);
             if synced {
@@ -382,16 +339,11 @@ impl Fs for MemFs {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {
         let mut state = self.begin_change().map_err(LockError::Io)?;
         if state.locks.iter().any(|held| held == path) {
-            return Err(LockError::Held {
-                holder_pid: Some(std::process::id()),
-            });
+            return Err(LockError::Held { holder_pid: Some(std::process::id()) });
         }
         state.file_or_new(path).map_err(LockError::Io)?;
         state.locks.push(path.to_path_buf());
-        Ok(Box::new(MemLock {
-            fs: self.clone(),
-            path: path.to_path_buf(),
-        }))
+        Ok(Box::new(MemLock { fs: self.clone(), path: path.to_path_buf() }))
     }
 }
 

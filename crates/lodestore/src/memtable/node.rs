@@ -97,7 +97,9 @@ impl Prefix<'_> {
 fn first_four(bytes: &[u8]) -> u32 {
     match bytes.first_chunk::<4>() {
         Some(bytes) => u32::from_be_bytes(*bytes),
-        None => bytes.iter().enumerate().fold(0, |head, (i, &b)| head | u32::from(b) << (24 - 8 * i)),
+        None => {
+            bytes.iter().enumerate().fold(0, |head, (i, &b)| head | u32::from(b) << (24 - 8 * i))
+        }
     }
 }
 

@@ -239,9 +239,7 @@ impl Tree {
         trailer: Trailer,
         accepts: impl Fn(Order) -> bool,
     ) -> Found {
-        leaf.search(self.head(leaf, key), |entry| {
-            accepts(self.compare_entry(entry, key, trailer))
-        })
+        leaf.search(self.head(leaf, key), |entry| accepts(self.compare_entry(entry, key, trailer)))
     }
 
     #[inline]
@@ -379,8 +377,7 @@ impl Tree {
             node = self.child(node, found.below);
         }
         let head = self.head(node, key);
-        let found = node
-            .search(head, |other| self.compare_entry(other, key, trailer).is_lt());
+        let found = node.search(head, |other| self.compare_entry(other, key, trailer).is_lt());
         if node.is_full() {
             hand.0 = None;
             self.split(&mut path, node, found.index, word(head, entry), None);

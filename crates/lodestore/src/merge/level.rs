@@ -25,14 +25,7 @@ impl LevelCursor {
         order: KeyOrder,
         context: ReadContext,
     ) -> LevelCursor {
-        LevelCursor {
-            tables,
-            order,
-            context,
-            here: 0,
-            cursor: None,
-            error: None,
-        }
+        LevelCursor { tables, order, context, here: 0, cursor: None, error: None }
     }
 
     /// Makes `index` the table that is walked; false if there is none or it
@@ -117,9 +110,7 @@ impl Cursor for LevelCursor {
         let target = (user_key, trailer);
         let index = self.tables.partition_point(|file| {
             let largest = &file.meta.largest;
-            self.order
-                .compare_entries((&largest.user_key, largest.trailer), target)
-                .is_lt()
+            self.order.compare_entries((&largest.user_key, largest.trailer), target).is_lt()
         });
         if self.enter(index) {
             self.entered().seek(user_key, trailer);
@@ -132,9 +123,7 @@ impl Cursor for LevelCursor {
         let target = (user_key, trailer);
         let after = self.tables.partition_point(|file| {
             let smallest = &file.meta.smallest;
-            self.order
-                .compare_entries((&smallest.user_key, smallest.trailer), target)
-                .is_le()
+            self.order.compare_entries((&smallest.user_key, smallest.trailer), target).is_le()
         });
         if after == 0 {
             self.cursor = None;

@@ -105,13 +105,7 @@ pub(crate) struct MergeCursor {
 impl MergeCursor {
     pub(crate) fn new(sources: Vec<Source>, order: KeyOrder) -> MergeCursor {
         let heap = Vec::with_capacity(sources.len());
-        MergeCursor {
-            sources,
-            heap,
-            direction: Direction::Forward,
-            order,
-            failed: false,
-        }
+        MergeCursor { sources, heap, direction: Direction::Forward, order, failed: false }
     }
 
     /// Puts every source that has a position into the heap.
@@ -154,11 +148,7 @@ impl MergeCursor {
     #[inline]
     fn precedes(&self, a: Standing, b: Standing) -> bool {
         let by_head = a.head.cmp(&b.head);
-        let ordering = if by_head != Ordering::Equal {
-            by_head
-        } else {
-            self.compare(a, b)
-        };
+        let ordering = if by_head != Ordering::Equal { by_head } else { self.compare(a, b) };
         match self.direction {
             Direction::Forward => ordering == Ordering::Less,
             Direction::Reverse => ordering == Ordering::Greater,
@@ -167,12 +157,8 @@ impl MergeCursor {
 
     #[inline]
     fn compare(&self, a: Standing, b: Standing) -> Ordering {
-        let (a, b) = (
-            &self.sources[a.source as usize],
-            &self.sources[b.source as usize],
-        );
-        self.order
-            .compare_entries((a.user_key(), a.trailer()), (b.user_key(), b.trailer()))
+        let (a, b) = (&self.sources[a.source as usize], &self.sources[b.source as usize]);
+        self.order.compare_entries((a.user_key(), a.trailer()), (b.user_key(), b.trailer()))
     }
 
     #[inline]
@@ -250,16 +236,12 @@ impl Cursor for MergeCursor {
     }
 
     fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
-        self.sources
-            .iter_mut()
-            .for_each(|s| s.seek(user_key, trailer));
+        self.sources.iter_mut().for_each(|s| s.seek(user_key, trailer));
         self.rebuild(Direction::Forward);
     }
 
     fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
-        self.sources
-            .iter_mut()
-            .for_each(|s| s.seek_for_prev(user_key, trailer));
+        self.sources.iter_mut().for_each(|s| s.seek_for_prev(user_key, trailer));
         self.rebuild(Direction::Reverse);
     }
 
@@ -305,11 +287,7 @@ impl Cursor for MergeCursor {
     }
 
     fn status(&self) -> Result<()> {
-        if self.failed {
-            self.sources.iter().try_for_each(Source::status)
-        } else {
-            Ok(())
-        }
+        if self.failed { self.sources.iter().try_for_each(Source::status) } else { Ok(()) }
     }
 }
 

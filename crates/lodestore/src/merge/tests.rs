@@ -14,19 +14,11 @@ fn dealt(entries: u64) -> (Vec<Source>, Vec<(Vec<u8>, Trailer)>) {
         all.push((key, trailer));
     }
     all.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
-    (
-        tables
-            .iter()
-            .map(|(table, _)| Source::Memtable(table.cursor()))
-            .collect(),
-        all,
-    )
+    (tables.iter().map(|(table, _)| Source::Memtable(table.cursor())).collect(), all)
 }
 
 fn here(cursor: &MergeCursor) -> Option<(Vec<u8>, Trailer)> {
-    cursor
-        .valid()
-        .then(|| (cursor.user_key().to_vec(), cursor.trailer()))
+    cursor.valid().then(|| (cursor.user_key().to_vec(), cursor.trailer()))
 }
 
 /// Both directions give every entry once, in order.

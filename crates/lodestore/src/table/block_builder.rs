@@ -141,11 +141,7 @@ impl BlockBuilder {
                 rest_max = rest_max.max(rest_bytes(i));
             }
         }
-        let head_bytes = if self.divides_keys {
-            rest_max.min(HEAD_BYTES_MAX)
-        } else {
-            0
-        };
+        let head_bytes = if self.divides_keys { rest_max.min(HEAD_BYTES_MAX) } else { 0 };
         let suffixes_alike = rest_min.saturating_sub(head_bytes) == rest_max - head_bytes;
         let mut flags = 0;
         let mut set = |condition: bool, flag: u8| flags |= if condition { flag } else { 0 };
@@ -154,48 +150,22 @@ impl BlockBuilder {
         set(self.values_alike, flag::VALUES_FIXED);
         set(self.unique_keys, flag::UNIQUE_KEYS);
         let kind = self.trailers[0] as u8;
-        set(
-            self.trailers.iter().all(|&trailer| trailer as u8 == kind),
-            flag::ONE_KIND,
-        );
-        set(
-            !self.trailers.iter().any(|&trailer| is_tombstone(trailer)),
-            flag::NO_TOMBSTONES,
-        );
-        set(
-            self.keys.len().max(self.values.len()) > usize::from(u16::MAX),
-            flag::WIDE,
-        );
+        set(self.trailers.iter().all(|&trailer| trailer as u8 == kind), flag::ONE_KIND);
+        set(!self.trailers.iter().any(|&trailer| is_tombstone(trailer)), flag::NO_TOMBSTONES);
+        set(self.keys.len().max(self.values.len()) > usize::from(u16::MAX), flag::WIDE);
         Shape {
             flags,
             head_bytes,
             sequence_bytes: bytes_of(self.sequence_max - self.sequence_min),
-            suffix_bytes: if suffixes_alike {
-                rest_max - head_bytes
-            } else {
-                0
-            },
+            suffix_bytes: if suffixes_alike { rest_max - head_bytes } else { 0 },
         }
     }
 
     fn write_header(&self, shape: &Shape, out: &mut Vec<u8>) {
-        let kind = if shape.has(flag::ONE_KIND) {
-            self.trailers[0] as u8
-        } else {
-            0
-        };
-        let value_bytes = if self.values_alike {
-            self.value_length(0)
-        } else {
-            0
-        };
+        let kind = if shape.has(flag::ONE_KIND) { self.trailers[0] as u8 } else { 0 };
+        let value_bytes = if self.values_alike { self.value_length(0) } else { 0 };
         put_u32(out, self.trailers.len() as u32);
-        out.extend([
-            shape.head_bytes as u8,
-            shape.sequence_bytes as u8,
-            shape.flags,
-            kind,
-        ]);
+        out.extend([shape.head_bytes as u8, shape.sequence_bytes as u8, shape.flags, kind]);
         put_u64(out, self.sequence_min);
         put_u32(out, self.prefix_bytes as u32);
         put_u32(out, shape.suffix_bytes as u32);
@@ -280,10 +250,7 @@ impl Shape {
 
 /// True for entries that say that keys are absent.
 pub(super) fn is_tombstone(trailer: Trailer) -> bool {
-    matches!(
-        kind_of(trailer),
-        Some(Kind::Delete | Kind::SingleDelete | Kind::RangeDelete)
-    )
+    matches!(kind_of(trailer), Some(Kind::Delete | Kind::SingleDelete | Kind::RangeDelete))
 }
 
 /// Bytes that a number takes; none for 0.

@@ -53,12 +53,7 @@ impl TableBuilder {
         let compressor = Compressor::new(settings.compression)
             .map_err(|error| Error::io(path, "prepare compression of", error))?;
         let filters = settings.filter_bits_per_key > 0 && settings.order.equal_means_identical();
-        let mut out = Output {
-            file,
-            path: path.to_path_buf(),
-            buffer: Vec::new(),
-            written: 0,
-        };
+        let mut out = Output { file, path: path.to_path_buf(), buffer: Vec::new(), written: 0 };
         out.buffer.extend_from_slice(&encode_header(id));
         Ok(TableBuilder {
             out,
@@ -94,9 +89,7 @@ impl TableBuilder {
             let last = self.block.last();
             key_is_last = self.settings.order.compare(last.0, user_key).is_eq();
             debug_assert_eq!(
-                self.settings
-                    .order
-                    .compare_entries(last, (user_key, trailer)),
+                self.settings.order.compare_entries(last, (user_key, trailer)),
                 Ordering::Less,
                 "entries are added in order"
             );
@@ -187,13 +180,7 @@ impl TableBuilder {
 
         let offset = self.out.offset();
         let witness = self.witness.value();
-        let footer = Footer {
-            id: self.id,
-            read_compatible: 0,
-            witness,
-            sections,
-            offset,
-        };
+        let footer = Footer { id: self.id, read_compatible: 0, witness, sections, offset };
         self.out.buffer.extend_from_slice(&footer.encode());
         let bytes = self.out.offset();
         self.out.close()?;
@@ -240,11 +227,7 @@ impl Output {
     }
 
     fn write_if_full(&mut self) -> Result<()> {
-        if self.buffer.len() >= WRITE_BYTES {
-            self.write()
-        } else {
-            Ok(())
-        }
+        if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<()> {
@@ -257,11 +240,7 @@ impl Output {
 
     fn close(mut self) -> Result<()> {
         self.write()?;
-        self.file
-            .sync()
-            .map_err(|error| Error::io(&self.path, "sync", error))?;
-        self.file
-            .close()
-            .map_err(|error| Error::io(&self.path, "close", error))
+        self.file.sync().map_err(|error| Error::io(&self.path, "sync", error))?;
+        self.file.close().map_err(|error| Error::io(&self.path, "close", error))
     }
 }

@@ -55,9 +55,7 @@ enum Codec {
 
 impl std::fmt::Debug for Compressor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Compressor")
-            .field("type_byte", &self.type_byte())
-            .finish()
+        f.debug_struct("Compressor").field("type_byte", &self.type_byte()).finish()
     }
 }
 
@@ -73,10 +71,7 @@ impl Compressor {
                 Codec::Zstd(zstd::bulk::Compressor::new(level)?)
             }
         };
-        Ok(Compressor {
-            codec,
-            scratch: Vec::new(),
-        })
+        Ok(Compressor { codec, scratch: Vec::new() })
     }
 
     /// The type byte of blocks that shrink enough.
@@ -138,9 +133,7 @@ impl Compressor {
 
 /// The checksum stored with a block, for the file's witness.
 pub(super) fn stored_checksum(stored: &[u8]) -> Option<u32> {
-    stored
-        .last_chunk::<4>()
-        .map(|bytes| u32::from_le_bytes(*bytes))
+    stored.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 /// Checks and decompresses a stored block. The result has [`SLACK_BYTES`]
@@ -196,10 +189,7 @@ fn decompress(kind: u8, payload: &[u8]) -> Checked<Arc<[u8]>, String> {
     let raw_bytes = reader.varint().ok_or("compressed block without a length")?;
     let compressed = reader.rest();
     if !ratio_is_allowed(raw_bytes, compressed.len() as u64) {
-        return Err(format!(
-            "{} bytes claim to be {raw_bytes} decompressed",
-            compressed.len()
-        ));
+        return Err(format!("{} bytes claim to be {raw_bytes} decompressed", compressed.len()));
     }
     if !matches!(kind, TYPE_SNAPPY | TYPE_LZ4 | TYPE_ZSTD) {
         return Err(format!("unknown compression type {kind}"));
@@ -208,16 +198,12 @@ fn decompress(kind: u8, payload: &[u8]) -> Checked<Arc<[u8]>, String> {
     let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
     let out = &mut bytes[..raw_bytes as usize];
     let length = match kind {
-        TYPE_SNAPPY => SNAPPY
-            .with_borrow_mut(|d| d.decompress(compressed, out))
-            .map_err(text),
+        TYPE_SNAPPY => SNAPPY.with_borrow_mut(|d| d.decompress(compressed, out)).map_err(text),
         TYPE_LZ4 => lz4_flex::block::decompress_into(compressed, out).map_err(text),
         _ => decompress_zstd(compressed, out),
     }?;
     if length as u64 != raw_bytes {
-        return Err(format!(
-            "block of {length} bytes, but {raw_bytes} were claimed"
-        ));
+        return Err(format!("block of {length} bytes, but {raw_bytes} were claimed"));
     }
     Ok(block)
 }
@@ -232,9 +218,7 @@ fn decompress_zstd(compressed: &[u8], out: &mut [u8]) -> Checked<usize, String> 
             Some(decompressor) => decompressor,
             None => slot.insert(zstd::bulk::Decompressor::new().map_err(text)?),
         };
-        decompressor
-            .decompress_to_buffer(compressed, out)
-            .map_err(text)
+        decompressor.decompress_to_buffer(compressed, out).map_err(text)
     })
 }
 
@@ -251,12 +235,7 @@ mod tests {
     const ID: FileId = FileId(77);
 
     fn codecs() -> [Compression; 4] {
-        [
-            Compression::None,
-            Compression::Snappy,
-            Compression::Lz4,
-            Compression::Zstd { level: 1 },
-        ]
+        [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd { level: 1 }]
     }
 
     /// What is sealed opens to the same bytes, with every codec and length.
@@ -269,19 +248,11 @@ mod tests {
                 let mut out = Vec::new();
                 compressor.seal(&raw, &mut out, ID, 32);
                 let block = open(&out, ID, 32).unwrap();
-                assert_eq!(
-                    &block[..block.len() - SLACK_BYTES],
-                    &raw[..],
-                    "{compression:?}"
-                );
+                assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
                 let mut buffer = out.clone();
                 buffer.extend_from_slice(&[0xee; SLACK_BYTES - TRAILER_BYTES]);
                 let block = open_in_place(buffer.into(), ID, 32).unwrap();
-                assert_eq!(
-                    &block[..block.len() - SLACK_BYTES],
-                    &raw[..],
-                    "{compression:?}"
-                );
+                assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
             }
         }
     }
@@ -290,9 +261,7 @@ mod tests {
     #[test]
     fn blocks_are_bound_to_their_place() {
         let mut out = Vec::new();
-        Compressor::new(Compression::None)
-            .unwrap()
-            .seal(b"block", &mut out, ID, 32);
+        Compressor::new(Compression::None).unwrap().seal(b"block", &mut out, ID, 32);
         assert!(open(&out, ID, 37).is_err());
         assert!(open(&out, FileId(78), 32).is_err());
     }
@@ -306,14 +275,8 @@ mod tests {
             payload.extend_from_slice(&[0; 100]);
             assert!(decompress(kind, &payload).unwrap_err().contains("claim"));
         }
-        assert!(ratio_is_allowed(
-            DECOMPRESSED_BYTES_MAX,
-            DECOMPRESSED_BYTES_MAX / RATIO_MAX
-        ));
-        assert!(!ratio_is_allowed(
-            DECOMPRESSED_BYTES_MAX + 1,
-            DECOMPRESSED_BYTES_MAX
-        ));
+        assert!(ratio_is_allowed(DECOMPRESSED_BYTES_MAX, DECOMPRESSED_BYTES_MAX / RATIO_MAX));
+        assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_MAX + 1, DECOMPRESSED_BYTES_MAX));
         assert!(ratio_is_allowed(DECOMPRESSED_BYTES_FREE, 1));
         assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_FREE + 1, 1));
     }
@@ -323,9 +286,7 @@ mod tests {
     fn extremely_regular_blocks_stay_readable() {
         let raw = vec![0; 8 << 20];
         let mut out = Vec::new();
-        Compressor::new(Compression::Zstd { level: 1 })
-            .unwrap()
-            .seal(&raw, &mut out, ID, 0);
+        Compressor::new(Compression::Zstd { level: 1 }).unwrap().seal(&raw, &mut out, ID, 0);
         assert_eq!(open(&out, ID, 0).unwrap().len(), raw.len() + SLACK_BYTES);
     }
 

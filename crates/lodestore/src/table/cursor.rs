@@ -57,11 +57,7 @@ impl TableCursor {
     /// Goes to a block, wherever it is; false if it can't be read.
     fn jump_to_block(&mut self, index: BlockIndex) -> bool {
         self.readahead.restart();
-        if self
-            .block
-            .as_ref()
-            .is_some_and(|block| block.index() == index)
-        {
+        if self.block.as_ref().is_some_and(|block| block.index() == index) {
             return true;
         }
         let block = self.table.read_block(index, &self.context);
@@ -79,10 +75,7 @@ impl TableCursor {
             return Ok(block);
         }
         let statistics = &self.context.statistics;
-        match self
-            .readahead
-            .step(&self.table, index, direction, statistics)?
-        {
+        match self.readahead.step(&self.table, index, direction, statistics)? {
             None => self.table.read_block(index, &self.context),
             Some(stored) => {
                 let block = self.table.decode_block(index, stored)?;
@@ -159,8 +152,7 @@ impl TableCursor {
 
     /// The entry of the block here that is the first not before the target.
     fn lower_bound(&self, user_key: &[u8], trailer: Trailer) -> usize {
-        self.layout
-            .lower_bound(self.block().bytes(), user_key, trailer, &self.table.order)
+        self.layout.lower_bound(self.block().bytes(), user_key, trailer, &self.table.order)
     }
 }
 
@@ -220,9 +212,7 @@ impl Cursor for TableCursor {
         let bytes = self.block().bytes();
         let is_here = entry < self.layout.count
             && self.layout.trailer(bytes, entry) == trailer
-            && self
-                .layout
-                .key_is(bytes, entry, user_key, &self.table.order);
+            && self.layout.key_is(bytes, entry, user_key, &self.table.order);
         if is_here {
             self.set_entry(entry);
         } else if entry > 0 {

@@ -17,13 +17,11 @@ const ORDER: KeyOrder = KeyOrder::Bytewise;
 /// a filter.
 fn small_table(compression: Compression) -> (Vec<Entry>, Vec<u8>, TableMeta) {
     let mut entries = entries(Shape::Nested, 60, 11, &ORDER);
-    entries.extend((0..20u64).rev().map(|i| {
-        (
-            b"versions".to_vec(),
-            trailer(i, Kind::Put),
-            i.to_le_bytes().repeat(3),
-        )
-    }));
+    entries.extend(
+        (0..20u64)
+            .rev()
+            .map(|i| (b"versions".to_vec(), trailer(i, Kind::Put), i.to_le_bytes().repeat(3))),
+    );
     let (bytes, meta) = build(&entries, &settings(200, compression));
     (entries, bytes, meta)
 }
@@ -115,15 +113,8 @@ fn other_blocks_stay_readable() {
     let (entries, mut bytes, meta) = small_table(Compression::None);
     bytes[40] ^= 4;
     let table = open(bytes, &meta, &ORDER).unwrap();
-    let failed = entries
-        .iter()
-        .filter(|entry| lookup(&table, entry).is_err())
-        .count();
-    assert!(
-        failed > 0 && failed < entries.len() / 4,
-        "{failed} of {}",
-        entries.len()
-    );
+    let failed = entries.iter().filter(|entry| lookup(&table, entry).is_err()).count();
+    assert!(failed > 0 && failed < entries.len() / 4, "{failed} of {}", entries.len());
 }
 
 /// A damaged filter denies no key: it is left out.
@@ -131,11 +122,7 @@ fn other_blocks_stay_readable() {
 fn a_damaged_filter_denies_nothing() {
     let (entries, mut bytes, meta) = small_table(Compression::None);
     let table = open(bytes.clone(), &meta, &ORDER).unwrap();
-    let filter = table
-        .footer
-        .section(super::format::tag::FILTER)
-        .unwrap()
-        .offset as usize;
+    let filter = table.footer.section(super::format::tag::FILTER).unwrap().offset as usize;
     bytes[filter + 20] = 0;
     bytes[filter + 21] = 0;
     let table = open(bytes, &meta, &ORDER).unwrap();
@@ -166,13 +153,7 @@ fn truncated_tables_are_refused() {
 #[test]
 fn swapped_blocks_are_caught() {
     let entries: Vec<Entry> = (0..40u64)
-        .map(|i| {
-            (
-                i.to_be_bytes().to_vec(),
-                trailer(1, Kind::Put),
-                vec![i as u8; 40],
-            )
-        })
+        .map(|i| (i.to_be_bytes().to_vec(), trailer(1, Kind::Put), vec![i as u8; 40]))
         .collect();
     let (mut bytes, meta) = build(&entries, &settings(200, Compression::None));
     let table = open(bytes.clone(), &meta, &ORDER).unwrap();
@@ -191,20 +172,10 @@ fn swapped_blocks_are_caught() {
 #[test]
 fn another_table_is_refused() {
     let (entries, bytes, meta) = small_table(Compression::None);
-    let other_id = TableMeta {
-        id: FileId(5),
-        ..meta.clone()
-    };
-    let other_witness = TableMeta {
-        checksum: meta.checksum ^ 1,
-        ..meta.clone()
-    };
+    let other_id = TableMeta { id: FileId(5), ..meta.clone() };
+    let other_witness = TableMeta { checksum: meta.checksum ^ 1, ..meta.clone() };
     for wrong in [other_id, other_witness] {
-        assert!(
-            open(bytes.clone(), &wrong, &ORDER)
-                .unwrap_err()
-                .is_corruption()
-        );
+        assert!(open(bytes.clone(), &wrong, &ORDER).unwrap_err().is_corruption());
     }
     let mut changed = entries;
     changed[3].2 = b"another value, of another length".to_vec();
@@ -232,10 +203,7 @@ fn later_formats_are_incompatible() {
         open(reseal(bytes), &meta, &ORDER)
     };
     let incompatible = |result: Result<Arc<Table>>| {
-        assert!(
-            matches!(result, Err(Error::Incompatible { .. })),
-            "{result:?}"
-        );
+        assert!(matches!(result, Err(Error::Incompatible { .. })), "{result:?}");
     };
     incompatible(with(end - 16, 2)); // draft version
     incompatible(with(start + 32, 1)); // incompatible feature
@@ -245,16 +213,8 @@ fn later_formats_are_incompatible() {
     assert!(with(start + 16, 1).is_ok()); // compatible feature
     assert!(with(start + 52 + 1, 9).is_ok()); // tag of the filter, which need not be
     let table = with(start + 24, 1).unwrap(); // read-compatible feature
-    assert!(matches!(
-        table.check_rewritable(),
-        Err(Error::Incompatible { .. })
-    ));
-    assert!(
-        open(bytes.clone(), &meta, &ORDER)
-            .unwrap()
-            .check_rewritable()
-            .is_ok()
-    );
+    assert!(matches!(table.check_rewritable(), Err(Error::Incompatible { .. })));
+    assert!(open(bytes.clone(), &meta, &ORDER).unwrap().check_rewritable().is_ok());
 }
 
 /// Another order than the table's is the caller's mistake.
@@ -304,10 +264,7 @@ fn hostile_blocks_are_refused_or_harmless() {
         for i in 0..layout.count {
             let mut key = Vec::new();
             layout.append_key(block.bytes(), i, &mut key);
-            let _ = (
-                layout.trailer(block.bytes(), i),
-                layout.value(block.bytes(), i),
-            );
+            let _ = (layout.trailer(block.bytes(), i), layout.value(block.bytes(), i));
         }
         let key = LookupKey::new(&entries[random.below(entries.len())].0, TRAILER_NEWEST);
         block.search(&key, &ORDER, |_, _| ControlFlow::Continue(()));
@@ -320,11 +277,8 @@ fn hostile_indexes_are_refused_or_harmless() {
     let mut random = Random::new(98);
     let mut builder = super::index::IndexBuilder::default();
     for i in 0..50u64 {
-        let key = if i % 2 == 0 {
-            i.to_be_bytes().repeat(2)
-        } else {
-            i.to_be_bytes()[..8].to_vec()
-        };
+        let key =
+            if i % 2 == 0 { i.to_be_bytes().repeat(2) } else { i.to_be_bytes()[..8].to_vec() };
         builder.add(&key, (i % 7 == 0).then_some(i), 32 + i * 10);
     }
     let sound = builder.finish(1000, true);

@@ -37,10 +37,7 @@ pub(super) struct FilterBuilder {
 
 impl FilterBuilder {
     pub(super) fn new(bits_per_key: u8) -> FilterBuilder {
-        FilterBuilder {
-            bits_per_key,
-            hashes: Vec::new(),
-        }
+        FilterBuilder { bits_per_key, hashes: Vec::new() }
     }
 
     pub(super) fn add(&mut self, hash: u64) {
@@ -57,10 +54,8 @@ impl FilterBuilder {
         let bits = self.hashes.len() as u64 * u64::from(self.bits_per_key);
         let lines = bits.div_ceil(LINE_BITS).clamp(1, u64::from(u32::MAX));
         let probes = probes(self.bits_per_key);
-        let mut filter = Filter {
-            lines: vec![Line([0; 8]); lines as usize].into_boxed_slice(),
-            probes,
-        };
+        let mut filter =
+            Filter { lines: vec![Line([0; 8]); lines as usize].into_boxed_slice(), probes };
         for &hash in &self.hashes {
             filter.insert(hash);
         }
@@ -104,10 +99,7 @@ impl Filter {
             let chunks = line.as_chunks::<8>().0;
             Line(std::array::from_fn(|i| u64::from_le_bytes(chunks[i])))
         };
-        Some(Filter {
-            lines: rest.as_chunks().0.iter().map(words).collect(),
-            probes,
-        })
+        Some(Filter { lines: rest.as_chunks().0.iter().map(words).collect(), probes })
     }
 
     #[inline]
@@ -172,14 +164,7 @@ mod tests {
     /// A key that was added is never denied.
     #[test]
     fn added_keys_pass() {
-        for (keys, bits) in [
-            (0, 10),
-            (1, 1),
-            (7, 10),
-            (1000, 1),
-            (1000, 255),
-            (50_000, 10),
-        ] {
+        for (keys, bits) in [(0, 10), (1, 1), (7, 10), (1000, 1), (1000, 255), (50_000, 10)] {
             let filter = filter(keys, bits);
             assert!((0..keys).all(|key| filter.may_contain(hash(&key.to_be_bytes()))));
         }

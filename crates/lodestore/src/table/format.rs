@@ -84,19 +84,11 @@ pub(super) fn encode_header(id: FileId) -> Vec<u8> {
 pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<()> {
     let mut reader = Reader::new(header);
     if reader.bytes(8) != Some(&MAGIC[..]) {
-        return Err(Error::corruption(
-            path,
-            0,
-            "not a table: wrong magic in the header",
-        ));
+        return Err(Error::corruption(path, 0, "not a table: wrong magic in the header"));
     }
     let (version, found) = (reader.u32().unwrap_or(0), reader.u128().unwrap_or(0));
     if reader.u32() != Some(crc32c(&header[..HEADER_BYTES - 4])) {
-        return Err(Error::corruption(
-            path,
-            0,
-            "wrong checksum of the table's header",
-        ));
+        return Err(Error::corruption(path, 0, "wrong checksum of the table's header"));
     }
     check_version(version, path)?;
     if FileId(found) != id {
@@ -106,10 +98,7 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path)
 }
 
 fn wrong_id(found: u128, expected: FileId) -> String {
-    format!(
-        "another table: id {:?}, but the manifest expects {expected:?}",
-        FileId(found)
-    )
+    format!("another table: id {:?}, but the manifest expects {expected:?}", FileId(found))
 }
 
 fn check_version(version: u32, path: &Path) -> Result<()> {
@@ -135,13 +124,7 @@ impl Section {
     /// The section that `bytes` will be at `offset` of file `id`.
     pub(super) fn of(tag: u32, flags: u32, offset: u64, bytes: &[u8], id: FileId) -> Section {
         let checksum = crc32c(bytes) ^ context(id, offset);
-        Section {
-            tag,
-            flags,
-            offset,
-            length: bytes.len() as u64,
-            checksum,
-        }
+        Section { tag, flags, offset, length: bytes.len() as u64, checksum }
     }
 }
 
@@ -186,11 +169,7 @@ impl Footer {
     /// Reads and checks the footer of a file of `file_bytes` bytes.
     pub(super) fn read(file: &dyn ReadableFile, file_bytes: u64, path: &Path) -> Result<Footer> {
         if file_bytes < (HEADER_BYTES + BODY_BYTES_MIN + TAIL_BYTES) as u64 {
-            return Err(Error::corruption(
-                path,
-                0,
-                format!("{file_bytes} bytes are no table"),
-            ));
+            return Err(Error::corruption(path, 0, format!("{file_bytes} bytes are no table")));
         }
         let mut bytes = vec![0; TAIL_READ_BYTES.min(file_bytes as usize)];
         read_at(file, file_bytes - bytes.len() as u64, &mut bytes, path)?;
@@ -216,11 +195,7 @@ impl Footer {
             return Err(corrupt("wrong checksum of the table's footer"));
         }
         check_version(version, path)?;
-        Footer::decode(
-            &footer[..body_bytes as usize],
-            file_bytes - footer_bytes,
-            path,
-        )
+        Footer::decode(&footer[..body_bytes as usize], file_bytes - footer_bytes, path)
     }
 
     fn decode(body: &[u8], offset: u64, path: &Path) -> Result<Footer> {
@@ -236,15 +211,9 @@ impl Footer {
         }
         let witness = reader.u32().ok_or_else(short)?;
         let key_id = reader.u32().ok_or_else(short)?;
-        let (nonce, tag) = (
-            reader.u8().ok_or_else(short)?,
-            reader.u8().ok_or_else(short)?,
-        );
+        let (nonce, tag) = (reader.u8().ok_or_else(short)?, reader.u8().ok_or_else(short)?);
         if key_id != 0 || nonce != 0 || tag != 0 {
-            return Err(Error::incompatible(
-                path,
-                format!("table encrypted under key {key_id}"),
-            ));
+            return Err(Error::incompatible(path, format!("table encrypted under key {key_id}")));
         }
         let count = reader.u16().ok_or_else(short)? as usize;
         if reader.rest().len() != count * SECTION_BYTES {
@@ -256,13 +225,7 @@ impl Footer {
             check_section(&section, offset, path)?;
             sections.push(section);
         }
-        Ok(Footer {
-            id,
-            read_compatible,
-            witness,
-            sections,
-            offset,
-        })
+        Ok(Footer { id, read_compatible, witness, sections, offset })
     }
 
     /// The one section of this tag, if there is one.
@@ -403,10 +366,7 @@ impl Properties {
         let mut out = Vec::with_capacity(256);
         put_varint(&mut out, field::ORDER_NAME);
         put_slice(&mut out, self.order_name.as_bytes());
-        for (tag, key) in [
-            (field::SMALLEST, &self.smallest),
-            (field::LARGEST, &self.largest),
-        ] {
+        for (tag, key) in [(field::SMALLEST, &self.smallest), (field::LARGEST, &self.largest)] {
             let mut bytes = key.trailer.to_le_bytes().to_vec();
             bytes.extend_from_slice(&key.user_key);
             put_varint(&mut out, tag);

@@ -55,8 +55,7 @@ impl IndexBuilder {
     /// its last entry if the same user key goes on in the next block.
     pub(super) fn add(&mut self, separator: &[u8], straddler: Option<Trailer>, offset: u64) {
         if let Some(trailer) = straddler {
-            self.straddlers
-                .push((self.block_offsets.len() as u32, trailer));
+            self.straddlers.push((self.block_offsets.len() as u32, trailer));
         }
         self.keys.extend_from_slice(separator);
         self.key_ends.push(self.keys.len());
@@ -75,9 +74,7 @@ impl IndexBuilder {
 
     fn keys(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.key_ends.iter().copied());
-        starts
-            .zip(&self.key_ends)
-            .map(|(start, &end)| &self.keys[start..end])
+        starts.zip(&self.key_ends).map(|(start, &end)| &self.keys[start..end])
     }
 
     /// The section; `data_end` is where the last block ends.
@@ -111,14 +108,10 @@ impl IndexBuilder {
             out.extend_from_slice(&first[..prefix_bytes]);
         }
         if divides_keys {
-            self.keys()
-                .for_each(|key| put_u64(&mut out, head(&key[prefix_bytes..])));
+            self.keys().for_each(|key| put_u64(&mut out, head(&key[prefix_bytes..])));
         }
         if short {
-            out.extend(
-                self.keys()
-                    .map(|key| (key.len() - prefix_bytes).min(8) as u8),
-            );
+            out.extend(self.keys().map(|key| (key.len() - prefix_bytes).min(8) as u8));
         }
         put_offsets(&mut out, &self.block_offsets, wide(data_end));
         if suffix_end > 0 {
@@ -158,20 +151,10 @@ impl Offsets {
         let bytes = reader.bytes(count.checked_mul(if wide { 8 } else { 4 })?)?;
         let offsets = if wide {
             let chunks = bytes.as_chunks::<8>().0;
-            Offsets::Wide(
-                chunks
-                    .iter()
-                    .map(|chunk| u64::from_le_bytes(*chunk))
-                    .collect(),
-            )
+            Offsets::Wide(chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect())
         } else {
             let chunks = bytes.as_chunks::<4>().0;
-            Offsets::Narrow(
-                chunks
-                    .iter()
-                    .map(|chunk| u32::from_le_bytes(*chunk))
-                    .collect(),
-            )
+            Offsets::Narrow(chunks.iter().map(|chunk| u32::from_le_bytes(*chunk)).collect())
         };
         let ascending = match &offsets {
             Offsets::Narrow(offsets) => offsets.is_sorted(),
@@ -237,15 +220,8 @@ impl Index {
         let prefix_bytes = reader.u32()? as usize;
         let straddlers = reader.u32()? as usize;
         let prefix = reader.bytes(prefix_bytes)?.into();
-        let head_bytes = if flags & NO_HEADS != 0 {
-            0
-        } else {
-            HEAD_BYTES_MAX
-        };
-        let head_chunks = reader
-            .bytes(blocks.checked_mul(head_bytes)?)?
-            .as_chunks::<8>()
-            .0;
+        let head_bytes = if flags & NO_HEADS != 0 { 0 } else { HEAD_BYTES_MAX };
+        let head_chunks = reader.bytes(blocks.checked_mul(head_bytes)?)?.as_chunks::<8>().0;
         let heads: Box<[u64]> = head_chunks.iter().map(|c| u64::from_le_bytes(*c)).collect();
         let lengths = if flags & SHORT_HEADS != 0 { blocks } else { 0 };
         let head_lengths = reader.bytes(lengths)?.into();
@@ -257,16 +233,8 @@ impl Index {
             suffix_offsets = Some(offsets);
         }
         let entries = reader.bytes(straddlers.checked_mul(12)?)?;
-        let straddlers = entries
-            .as_chunks::<12>()
-            .0
-            .iter()
-            .map(decode_straddler)
-            .collect();
-        let samples = heads
-            .chunks_exact(SAMPLE)
-            .map(|group| group[SAMPLE - 1])
-            .collect();
+        let straddlers = entries.as_chunks::<12>().0.iter().map(decode_straddler).collect();
+        let samples = heads.chunks_exact(SAMPLE).map(|group| group[SAMPLE - 1]).collect();
         reader.is_empty().then_some(Index {
             blocks,
             prefix,
@@ -293,13 +261,8 @@ impl Index {
             }
         }
         let ascending = self.straddlers.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        let inside = self
-            .straddlers
-            .last()
-            .is_none_or(|last| (last.0 as usize) < self.blocks);
-        (ascending && inside)
-            .then_some(())
-            .ok_or("straddlers in the index out of order")
+        let inside = self.straddlers.last().is_none_or(|last| (last.0 as usize) < self.blocks);
+        (ascending && inside).then_some(()).ok_or("straddlers in the index out of order")
     }
 
     pub(super) fn blocks(&self) -> usize {
@@ -337,10 +300,7 @@ impl Index {
     /// not after it, unless it is a straddler.
     #[inline]
     fn trailer(&self, i: usize) -> Trailer {
-        match self
-            .straddlers
-            .binary_search_by_key(&(i as u32), |straddler| straddler.0)
-        {
+        match self.straddlers.binary_search_by_key(&(i as u32), |straddler| straddler.0) {
             Ok(position) => self.straddlers[position].1,
             Err(_) => 0,
         }
@@ -366,9 +326,7 @@ impl Index {
 
     #[inline]
     fn head_length(&self, i: usize) -> usize {
-        self.head_lengths
-            .get(i)
-            .map_or(self.head_bytes, |&length| length as usize)
+        self.head_lengths.get(i).map_or(self.head_bytes, |&length| length as usize)
     }
 
     /// The first block whose separator is not before `(user_key, trailer)`,
@@ -419,11 +377,7 @@ impl Index {
         }
         let start = base * SAMPLE;
         let group = &self.heads[start..self.blocks.min(start + SAMPLE)];
-        start
-            + group
-                .iter()
-                .map(|&other| usize::from(other < head))
-                .sum::<usize>()
+        start + group.iter().map(|&other| usize::from(other < head)).sum::<usize>()
     }
 
     /// Compares separator `i`, less the prefix, with `rest`, whose head is
@@ -441,10 +395,7 @@ impl Index {
 fn decode_straddler(bytes: &[u8; 12]) -> (u32, Trailer) {
     let (block, trailer) = bytes.split_at(4);
     let block = u32::from_le_bytes(block.try_into().expect("four bytes"));
-    (
-        block,
-        u64::from_le_bytes(trailer.try_into().expect("eight bytes")),
-    )
+    (block, u64::from_le_bytes(trailer.try_into().expect("eight bytes")))
 }
 
 #[cfg(test)]

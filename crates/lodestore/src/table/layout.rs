@@ -211,15 +211,10 @@ impl Layout {
         // The largest delta is below 2^56, so that no sum overflows.
         let largest = match self.sequence_bytes {
             0 => 0,
-            _ => (0..self.count)
-                .map(|i| self.sequence_delta(bytes, i))
-                .max()
-                .unwrap_or(0),
+            _ => (0..self.count).map(|i| self.sequence_delta(bytes, i)).max().unwrap_or(0),
         };
         let in_range = self.sequence_min <= SEQUENCE_MAX - largest;
-        in_range
-            .then_some(())
-            .ok_or("a sequence number out of range")
+        in_range.then_some(()).ok_or("a sequence number out of range")
     }
 
     /// Makes `sequence` the sequence number of every entry.

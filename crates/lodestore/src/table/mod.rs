@@ -98,11 +98,7 @@ pub(crate) struct LookupKey<'a> {
 impl<'a> LookupKey<'a> {
     #[inline]
     pub(crate) fn new(user_key: &'a [u8], trailer_max: Trailer) -> LookupKey<'a> {
-        LookupKey {
-            user_key,
-            hash: hash(user_key),
-            trailer_max,
-        }
+        LookupKey { user_key, hash: hash(user_key), trailer_max }
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::fs::ReadableFile;
+use crate::fs::{ReadRequest, ReadResult, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST, Trailer};
 use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
@@ -73,10 +73,7 @@ pub(crate) struct Table {
 
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table")
-            .field("path", &self.path)
-            .field("id", &self.id)
-            .finish()
+        f.debug_struct("Table").field("path", &self.path).field("id", &self.id).finish()
     }
 }
 
@@ -91,14 +88,9 @@ impl Table {
         order: KeyOrder,
         cache_file: u64,
     ) -> Result<Table> {
-        let length = file
-            .length()
-            .map_err(|error| Error::io(&path, "read length of", error))?;
+        let length = file.length().map_err(|error| Error::io(&path, "read length of", error))?;
         if length != meta.bytes {
-            let what = format!(
-                "{length} bytes long, but the manifest expects {}",
-                meta.bytes
-            );
+            let what = format!("{length} bytes long, but the manifest expects {}", meta.bytes);
             return Err(Error::corruption(&path, length.min(meta.bytes), what));
         }
         let footer = Footer::read(&*file, length, &path)?;
@@ -162,9 +154,7 @@ impl Table {
     /// False only if the table certainly lacks the key.
     #[inline]
     pub(crate) fn may_contain(&self, key: &LookupKey<'_>) -> bool {
-        self.filter
-            .as_ref()
-            .is_none_or(|filter| filter.may_contain(key.hash))
+        self.filter.as_ref().is_none_or(|filter| filter.may_contain(key.hash))
     }
 
     /// The first block that can hold a version of the key that may be seen.
@@ -175,9 +165,7 @@ impl Table {
 
     #[inline]
     pub(super) fn find_block(&self, user_key: &[u8], trailer: Trailer) -> Option<BlockIndex> {
-        self.index
-            .find(user_key, trailer, &self.order)
-            .map(|block| block as BlockIndex)
+        self.index.find(user_key, trailer, &self.order).map(|block| block as BlockIndex)
     }
 
     /// Number of blocks.
@@ -191,10 +179,7 @@ impl Table {
     pub(crate) fn block_place(&self, block: BlockIndex) -> BlockPlace {
         let offset = self.index.block_offset(block as usize);
         let end = self.index.block_offset(block as usize + 1);
-        BlockPlace {
-            offset,
-            stored_bytes: (end - offset) as usize,
-        }
+        BlockPlace { offset, stored_bytes: (end - offset) as usize }
     }
 
     /// Checks, decompresses and validates what was read from `block_place`.
@@ -239,7 +224,7 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn cached_block(&self, block: BlockIndex, context: &ReadContext) -> Option<Block> {
+    pub(crate) fn cached_block(&self, block: BlockIndex, context: &ReadContext) -> Option<Block> {
         let offset = self.index.block_offset(block as usize);
         let bytes = context.cache.get(self.cache_file, offset)?;
         context.statistics.add(Counter::CacheHits, 1);
@@ -251,10 +236,29 @@ impl Table {
         context.statistics.add(Counter::CacheMisses, 1);
         if context.fill_cache {
             let offset = self.index.block_offset(block.index() as usize);
-            context
-                .cache
-                .insert(self.cache_file, offset, Arc::clone(block.bytes()));
+            context.cache.insert(self.cache_file, offset, Arc::clone(block.bytes()));
         }
+    }
+
+    /// What has to be read to have `block`.
+    pub(crate) fn request(&self, block: BlockIndex) -> ReadRequest {
+        let place = self.block_place(block);
+        let buffer = vec![0; place.stored_bytes];
+        ReadRequest { file: Arc::clone(&self.file), offset: place.offset, buffer }
+    }
+
+    /// Turns what [`Table::request`] led to into the block.
+    pub(crate) fn accept(
+        &self,
+        index: BlockIndex,
+        read: ReadResult,
+        context: &ReadContext,
+    ) -> Result<Block> {
+        let stored = read.map_err(|error| Error::io(&self.path, "read", error))?;
+        let block = self.decode_block(index, &stored)?;
+        context.statistics.add(Counter::BlockBytesRead, stored.len() as u64);
+        self.keep_block(&block, context);
+        Ok(block)
     }
 
     fn load_block(&self, index: BlockIndex, context: &ReadContext) -> Result<Block> {
@@ -264,9 +268,7 @@ impl Table {
         } else {
             self.load_through_scratch(index, place)
         }?;
-        context
-            .statistics
-            .add(Counter::BlockBytesRead, place.stored_bytes as u64);
+        context.statistics.add(Counter::BlockBytesRead, place.stored_bytes as u64);
         self.keep_block(&block, context);
         Ok(block)
     }
@@ -303,8 +305,7 @@ impl Table {
     /// About where in the file the entries at and after `user_key` start.
     pub(crate) fn approximate_offset(&self, user_key: &[u8]) -> u64 {
         let block = self.index.find(user_key, TRAILER_NEWEST, &self.order);
-        self.index
-            .block_offset(block.unwrap_or(self.index.blocks()))
+        self.index.block_offset(block.unwrap_or(self.index.blocks()))
     }
 }
 
@@ -351,9 +352,7 @@ fn load_filter(
     path: &Path,
     order: &KeyOrder,
 ) -> Result<Option<Filter>> {
-    let Some(section) = footer
-        .section(tag::FILTER)
-        .filter(|_| order.equal_means_identical())
+    let Some(section) = footer.section(tag::FILTER).filter(|_| order.equal_means_identical())
     else {
         return Ok(None);
     };
@@ -374,11 +373,7 @@ fn check_index(
     if index.block_offset(0) != HEADER_BYTES as u64 {
         return Err("the first block does not follow the header");
     }
-    if footer
-        .sections
-        .iter()
-        .any(|section| index.block_offset(blocks) > section.offset)
-    {
+    if footer.sections.iter().any(|section| index.block_offset(blocks) > section.offset) {
         return Err("the last block overlaps a section");
     }
     if blocks as u64 != properties.blocks || blocks > BlockIndex::MAX as usize - 1 {

@@ -67,12 +67,7 @@ impl WritableFile for BytesSink {
 pub(super) type Entry = (Vec<u8>, Trailer, Vec<u8>);
 
 pub(super) fn settings(block_bytes: usize, compression: Compression) -> TableSettings {
-    TableSettings {
-        block_bytes,
-        filter_bits_per_key: 10,
-        compression,
-        order: KeyOrder::Bytewise,
-    }
+    TableSettings { block_bytes, filter_bits_per_key: 10, compression, order: KeyOrder::Bytewise }
 }
 
 /// The bytes of a table of `entries`, and what the manifest would know.
@@ -149,13 +144,8 @@ pub(super) enum Shape {
     Wild,
 }
 
-pub(super) const SHAPES: [Shape; 5] = [
-    Shape::Decimal,
-    Shape::Hash,
-    Shape::Nested,
-    Shape::LongPrefix,
-    Shape::Wild,
-];
+pub(super) const SHAPES: [Shape; 5] =
+    [Shape::Decimal, Shape::Hash, Shape::Nested, Shape::LongPrefix, Shape::Wild];
 
 impl Shape {
     pub(super) fn key(self, random: &mut Random) -> Vec<u8> {
@@ -178,13 +168,7 @@ impl Shape {
     }
 }
 
-const KINDS: [Kind; 5] = [
-    Kind::Put,
-    Kind::Put,
-    Kind::Delete,
-    Kind::Merge,
-    Kind::SingleDelete,
-];
+const KINDS: [Kind; 5] = [Kind::Put, Kind::Put, Kind::Delete, Kind::Merge, Kind::SingleDelete];
 
 /// About `count` entries in order, some keys with several versions.
 pub(super) fn entries(shape: Shape, count: usize, seed: u64, order: &KeyOrder) -> Vec<Entry> {
@@ -195,32 +179,12 @@ pub(super) fn entries(shape: Shape, count: usize, seed: u64, order: &KeyOrder) -
     let mut entries = Vec::new();
     while entries.len() < count {
         let key = shape.key(&mut random);
-        let versions = if random.below(10) == 0 {
-            1 + random.below(20)
-        } else {
-            1
-        };
+        let versions = if random.below(10) == 0 { 1 + random.below(20) } else { 1 };
         for _ in 0..versions {
-            let sequence = if one_sequence {
-                0
-            } else {
-                random.next() % (1 << random.below(56))
-            };
-            let kind = if one_kind {
-                Kind::Put
-            } else {
-                KINDS[random.below(KINDS.len())]
-            };
-            let length = if value_bytes > 0 {
-                value_bytes
-            } else {
-                random.below(200)
-            };
-            entries.push((
-                key.clone(),
-                trailer(sequence, kind),
-                random.bytes(length, 9),
-            ));
+            let sequence = if one_sequence { 0 } else { random.next() % (1 << random.below(56)) };
+            let kind = if one_kind { Kind::Put } else { KINDS[random.below(KINDS.len())] };
+            let length = if value_bytes > 0 { value_bytes } else { random.below(200) };
+            entries.push((key.clone(), trailer(sequence, kind), random.bytes(length, 9)));
         }
     }
     entries.sort_by(|a, b| order.compare_entries((&a.0, a.1), (&b.0, b.1)));

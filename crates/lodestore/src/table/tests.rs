@@ -12,12 +12,8 @@ use crate::sync::Arc;
 use super::testing::*;
 use super::{AfterBlock, Compression, LookupKey, ReadContext, Table, TableBuilder, TableSettings};
 
-const CODECS: [Compression; 4] = [
-    Compression::None,
-    Compression::Snappy,
-    Compression::Lz4,
-    Compression::Zstd { level: 3 },
-];
+const CODECS: [Compression; 4] =
+    [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd { level: 3 }];
 
 /// Longer keys first, then bytes from their ends.
 struct Backwards;
@@ -28,9 +24,7 @@ impl Comparator for Backwards {
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        b.len()
-            .cmp(&a.len())
-            .then_with(|| a.iter().rev().cmp(b.iter().rev()))
+        b.len().cmp(&a.len()).then_with(|| a.iter().rev().cmp(b.iter().rev()))
     }
 }
 
@@ -81,21 +75,12 @@ fn versions(
 
 fn here(cursor: &impl Cursor) -> Option<Entry> {
     cursor.status().unwrap();
-    cursor.valid().then(|| {
-        (
-            cursor.user_key().to_vec(),
-            cursor.trailer(),
-            cursor.value().to_vec(),
-        )
-    })
+    cursor.valid().then(|| (cursor.user_key().to_vec(), cursor.trailer(), cursor.value().to_vec()))
 }
 
 fn check_walks(table: &Arc<Table>, entries: &[Entry]) {
     for fill_cache in [false, true] {
-        let mut cursor = table.cursor(ReadContext {
-            fill_cache,
-            ..context()
-        });
+        let mut cursor = table.cursor(ReadContext { fill_cache, ..context() });
         assert_eq!(here(&cursor), None);
         cursor.seek_to_first();
         for entry in entries {
@@ -118,11 +103,7 @@ fn check_probe(table: &Arc<Table>, entries: &[Entry], order: &KeyOrder, key: &[u
     let position = entries.partition_point(before);
     let mut cursor = table.cursor(context.clone());
     cursor.seek(key, t);
-    assert_eq!(
-        here(&cursor).as_ref(),
-        entries.get(position),
-        "seek {key:?} {t}"
-    );
+    assert_eq!(here(&cursor).as_ref(), entries.get(position), "seek {key:?} {t}");
     if cursor.valid() {
         cursor.prev();
         let previous = position.checked_sub(1).map(|i| &entries[i]);
@@ -132,24 +113,14 @@ fn check_probe(table: &Arc<Table>, entries: &[Entry], order: &KeyOrder, key: &[u
     let end = entries.partition_point(not_after);
     cursor.seek_for_prev(key, t);
     let expected = end.checked_sub(1).map(|i| &entries[i]);
-    assert_eq!(
-        here(&cursor).as_ref(),
-        expected,
-        "seek_for_prev {key:?} {t}"
-    );
+    assert_eq!(here(&cursor).as_ref(), expected, "seek_for_prev {key:?} {t}");
     if cursor.valid() {
         cursor.next();
         assert_eq!(here(&cursor).as_ref(), entries.get(end));
     }
-    let same_key = entries[position..]
-        .iter()
-        .take_while(|e| order.compare(&e.0, key).is_eq());
+    let same_key = entries[position..].iter().take_while(|e| order.compare(&e.0, key).is_eq());
     let expected: Vec<_> = same_key.map(|e| (e.1, e.2.clone())).collect();
-    assert_eq!(
-        versions(table, key, t, &context),
-        expected,
-        "lookup {key:?} {t}"
-    );
+    assert_eq!(versions(table, key, t, &context), expected, "lookup {key:?} {t}");
 }
 
 fn check_all(entries: &[Entry], settings: &TableSettings, shape: Shape, seed: u64) {
@@ -184,12 +155,7 @@ fn tables_agree_with_a_sorted_list() {
         for block_bytes in [1, 100, 700, 4096] {
             seed += 1;
             let settings = settings(block_bytes, CODECS[seed as usize % 4]);
-            check_all(
-                &entries(shape, 600, seed, &settings.order),
-                &settings,
-                shape,
-                seed,
-            );
+            check_all(&entries(shape, 600, seed, &settings.order), &settings, shape, seed);
         }
     }
 }
@@ -202,43 +168,28 @@ fn custom_orders_hold() {
     for (i, comparator) in orders.into_iter().enumerate() {
         for (j, block_bytes) in [1, 300, 4096].into_iter().enumerate() {
             let order = KeyOrder::Custom(Arc::clone(&comparator));
-            let settings = TableSettings {
-                order,
-                ..settings(block_bytes, Compression::Lz4)
-            };
+            let settings = TableSettings { order, ..settings(block_bytes, Compression::Lz4) };
             let seed = 100 + (3 * i + j) as u64;
             let entries = entries(Shape::Nested, 400, seed, &settings.order);
             check_all(&entries, &settings, Shape::Nested, seed);
         }
     }
     let order = KeyOrder::Custom(Arc::new(IgnoringCase));
-    let settings = TableSettings {
-        order,
-        ..settings(4096, Compression::None)
-    };
+    let settings = TableSettings { order, ..settings(4096, Compression::None) };
     let entries = [
         (b"KEY".to_vec(), trailer(9, Kind::Put), b"new".to_vec()),
         (b"key".to_vec(), trailer(5, Kind::Put), b"old".to_vec()),
     ];
     let table = opened(&entries, &settings);
     assert!(!table.has_filter());
-    assert_eq!(
-        versions(&table, b"Key", TRAILER_NEWEST, &context()).len(),
-        2
-    );
+    assert_eq!(versions(&table, b"Key", TRAILER_NEWEST, &context()).len(), 2);
 }
 
 /// Three thousand versions of one key lie in many blocks; each snapshot finds
 /// its own at once.
 #[test]
 fn versions_over_many_blocks_are_found() {
-    let version = |i: u64| {
-        (
-            b"key".to_vec(),
-            trailer(i, Kind::Put),
-            i.to_le_bytes().repeat(4),
-        )
-    };
+    let version = |i: u64| (b"key".to_vec(), trailer(i, Kind::Put), i.to_le_bytes().repeat(4));
     let mut entries: Vec<Entry> = (1..=3000).rev().map(version).collect();
     entries.insert(0, (b"kex".to_vec(), trailer(7, Kind::Put), vec![]));
     entries.push((b"kez".to_vec(), trailer(7, Kind::Put), vec![]));
@@ -261,13 +212,7 @@ fn versions_over_many_blocks_are_found() {
     }
     assert!(versions(&table, b"key", 0, &context).is_empty());
     check_probe(&table, &entries, &KeyOrder::Bytewise, b"key", 0);
-    check_probe(
-        &table,
-        &entries,
-        &KeyOrder::Bytewise,
-        b"key",
-        trailer(77, Kind::Delete),
-    );
+    check_probe(&table, &entries, &KeyOrder::Bytewise, b"key", trailer(77, Kind::Delete));
 }
 
 /// Values of a megabyte, long keys, empty ones and ordinary ones side by side.
@@ -318,10 +263,7 @@ fn meta_describes_the_table() {
     assert_eq!((meta.key_bytes, meta.value_bytes), (5, 2));
     assert_eq!((meta.sequence_min, meta.sequence_max), (4, 9));
     assert_eq!(meta.smallest.user_key, b"a");
-    assert_eq!(
-        (&meta.largest.user_key[..], meta.largest.trailer),
-        (&b"bcd"[..], entries[2].1)
-    );
+    assert_eq!((&meta.largest.user_key[..], meta.largest.trailer), (&b"bcd"[..], entries[2].1));
 }
 
 /// The same entries make the same bytes, and another id other ones throughout.
@@ -332,19 +274,14 @@ fn building_is_deterministic() {
     let (bytes, meta) = build(&entries, &settings);
     assert_eq!(build(&entries, &settings), (bytes, meta.clone()));
     let (other, _) = build_with_id(&entries, &settings, FileId(1));
-    assert!(
-        open(other, &meta, &KeyOrder::Bytewise)
-            .unwrap_err()
-            .is_corruption()
-    );
+    assert!(open(other, &meta, &KeyOrder::Bytewise).unwrap_err().is_corruption());
 }
 
 /// A table of ingested data shows one sequence number for every entry.
 #[test]
 fn an_overriding_sequence_number_replaces_all() {
-    let entries: Vec<Entry> = (0..200u64)
-        .map(|i| (i.to_be_bytes().to_vec(), trailer(i, Kind::Put), vec![7]))
-        .collect();
+    let entries: Vec<Entry> =
+        (0..200u64).map(|i| (i.to_be_bytes().to_vec(), trailer(i, Kind::Put), vec![7])).collect();
     let (bytes, mut meta) = build(&entries, &settings(400, Compression::Lz4));
     meta.sequence_override = Some(77);
     let table = open(bytes, &meta, &KeyOrder::Bytewise).unwrap();
@@ -354,20 +291,8 @@ fn an_overriding_sequence_number_replaces_all() {
         .map(|(key, _, value)| (key.clone(), trailer(77, Kind::Put), value.clone()))
         .collect();
     check_walks(&table, &expected);
-    check_probe(
-        &table,
-        &expected,
-        &KeyOrder::Bytewise,
-        &entries[9].0,
-        trailer(77, Kind::Put),
-    );
-    check_probe(
-        &table,
-        &expected,
-        &KeyOrder::Bytewise,
-        &entries[9].0,
-        trailer(76, Kind::Put),
-    );
+    check_probe(&table, &expected, &KeyOrder::Bytewise, &entries[9].0, trailer(77, Kind::Put));
+    check_probe(&table, &expected, &KeyOrder::Bytewise, &entries[9].0, trailer(76, Kind::Put));
 
     let twice = [
         (b"k".to_vec(), trailer(2, Kind::Put), vec![]),
@@ -385,10 +310,7 @@ fn blocks_are_cached_when_asked() {
     let entries = entries(Shape::Decimal, 500, 3, &KeyOrder::Bytewise);
     let table = opened(&entries, &settings(1000, Compression::Lz4));
     let context = context();
-    let frugal = ReadContext {
-        fill_cache: false,
-        ..context.clone()
-    };
+    let frugal = ReadContext { fill_cache: false, ..context.clone() };
     table.read_block(0, &frugal).unwrap();
     table.read_block(0, &context).unwrap();
     table.read_block(0, &context).unwrap();
@@ -404,10 +326,7 @@ fn walks_read_each_byte_about_once() {
     let entries = entries(Shape::Hash, 3000, 3, &KeyOrder::Bytewise);
     let table = opened(&entries, &settings(1000, Compression::None));
     let end = table.block_place(table.blocks() - 1);
-    let context = ReadContext {
-        fill_cache: false,
-        ..context()
-    };
+    let context = ReadContext { fill_cache: false, ..context() };
     let mut cursor = table.cursor(context.clone());
     cursor.seek_to_first();
     while cursor.valid() {
@@ -424,35 +343,20 @@ fn approximate_offsets_ascend() {
     let table = opened(&entries, &settings(1000, Compression::None));
     assert_eq!(table.approximate_offset(b""), 32);
     let end = table.block_place(table.blocks() - 1);
-    assert_eq!(
-        table.approximate_offset(b"\xff"),
-        end.offset + end.stored_bytes as u64
-    );
-    let offsets: Vec<u64> = entries
-        .iter()
-        .map(|e| table.approximate_offset(&e.0))
-        .collect();
+    assert_eq!(table.approximate_offset(b"\xff"), end.offset + end.stored_bytes as u64);
+    let offsets: Vec<u64> = entries.iter().map(|e| table.approximate_offset(&e.0)).collect();
     assert!(offsets.is_sorted());
 }
 
 /// A disk that is full is an error of the builder, not a table.
 #[test]
 fn failed_writes_are_reported() {
-    let sink = BytesSink {
-        fails: true,
-        ..BytesSink::default()
-    };
+    let sink = BytesSink { fails: true, ..BytesSink::default() };
     let settings = settings(4096, Compression::None);
     let path = std::path::Path::new("full");
     let mut builder = TableBuilder::new(Box::new(sink), path, ID, settings).unwrap();
     builder.add(b"k", trailer(1, Kind::Put), b"v").unwrap();
-    assert!(matches!(
-        builder.finish(),
-        Err(Error::Io {
-            during: "append to",
-            ..
-        })
-    ));
+    assert!(matches!(builder.finish(), Err(Error::Io { during: "append to", .. })));
 }
 
 /// Range tombstones have no place in blocks: refused, not misplaced.
@@ -480,23 +384,14 @@ fn estimates_are_near() {
     }
     let estimate = builder.estimated_bytes();
     let bytes = builder.finish().unwrap().bytes;
-    assert!(
-        estimate.abs_diff(bytes) < bytes / 50 + 512,
-        "{estimate} against {bytes}"
-    );
+    assert!(estimate.abs_diff(bytes) < bytes / 50 + 512, "{estimate} against {bytes}");
 }
 
 /// At ten bits a key a table denies all but 1.5 % of absent keys.
 #[test]
 fn filters_deny_absent_keys() {
     let entries: Vec<Entry> = (0..20_000u64)
-        .map(|i| {
-            (
-                format!("{:016}", 2 * i).into_bytes(),
-                trailer(i, Kind::Put),
-                vec![],
-            )
-        })
+        .map(|i| (format!("{:016}", 2 * i).into_bytes(), trailer(i, Kind::Put), vec![]))
         .collect();
     let table = opened(&entries, &settings(4096, Compression::None));
     let passes = |i: u64| {

@@ -29,10 +29,7 @@ impl Table {
     /// Reads every byte of the file, past the cache, and checks all checksums,
     /// the order of entries, index, filter and counts.
     pub(crate) fn verify(&self) -> Result<TableCounts> {
-        let bytes = self
-            .file
-            .length()
-            .map_err(|e| Error::io(&self.path, "read length of", e))?;
+        let bytes = self.file.length().map_err(|e| Error::io(&self.path, "read length of", e))?;
         check_header(&*self.file, self.id, &self.path)?;
         if format::Footer::read(&*self.file, bytes, &self.path)? != self.footer {
             return Err(self.wrong(self.footer.offset, "the footer has changed since opening"));
@@ -53,18 +50,8 @@ impl Table {
             return Err(self.wrong(self.footer.offset, "the file's checksum is wrong"));
         }
         self.verify_counts(walk)?;
-        let Properties {
-            blocks,
-            entries,
-            tombstones,
-            ..
-        } = self.properties;
-        Ok(TableCounts {
-            blocks,
-            entries,
-            tombstones,
-            bytes,
-        })
+        let Properties { blocks, entries, tombstones, .. } = self.properties;
+        Ok(TableCounts { blocks, entries, tombstones, bytes })
     }
 
     fn wrong(&self, offset: u64, what: &str) -> Error {
@@ -82,11 +69,7 @@ impl Table {
             if self.index.find(&walk.key, trailer, &self.order) != Some(index as usize) {
                 return Err("an entry that the index does not find");
             }
-            if self
-                .filter
-                .as_ref()
-                .is_some_and(|filter| !filter.may_contain(hash(&walk.key)))
-            {
+            if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash(&walk.key))) {
                 return Err("an entry that the filter denies");
             }
             let same_key = walk.step(trailer, layout.value(bytes, i), &self.order)?;
@@ -105,10 +88,7 @@ impl Table {
     /// Checks that the sections' checksums are right and that nothing lies
     /// between blocks, sections and footer.
     fn verify_sections(&self, witness: &mut Witness) -> Result<()> {
-        let mut end = self
-            .index
-            .block_offset(self.blocks() as usize)
-            .max(HEADER_BYTES as u64);
+        let mut end = self.index.block_offset(self.blocks() as usize).max(HEADER_BYTES as u64);
         for section in &self.footer.sections {
             if section.offset != end {
                 return Err(self.wrong(end, "bytes that belong to no part of the table"));
@@ -132,10 +112,7 @@ impl Table {
             order_name: stated.order_name.clone(),
             block_bytes: stated.block_bytes,
             codec: stated.codec,
-            largest: InternalKey {
-                user_key: walk.last_key,
-                trailer: walk.last_trailer,
-            },
+            largest: InternalKey { user_key: walk.last_key, trailer: walk.last_trailer },
             ..walk.found
         };
         if self.sequence_override.is_some() {

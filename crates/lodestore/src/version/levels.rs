@@ -51,10 +51,7 @@ impl KeyRange {
                 last = largest;
             }
         }
-        Some(KeyRange {
-            first: first.clone(),
-            last: last.clone(),
-        })
+        Some(KeyRange { first: first.clone(), last: last.clone() })
     }
 
     /// True if some key is in both.
@@ -95,10 +92,7 @@ impl Fences {
         }
         let (first, last) = (&first.meta.smallest.user_key, &last.meta.largest.user_key);
         let prefix = first[..common_prefix_bytes(first, last)].to_vec();
-        let heads = tables
-            .iter()
-            .map(|t| head(&t.meta.largest.user_key[prefix.len()..]))
-            .collect();
+        let heads = tables.iter().map(|t| head(&t.meta.largest.user_key[prefix.len()..])).collect();
         Fences { prefix, heads }
     }
 
@@ -127,10 +121,7 @@ impl Level {
             (newest_sequence(&b.meta), b.meta.number)
                 .cmp(&(newest_sequence(&a.meta), a.meta.number))
         });
-        let bytes = tables
-            .iter()
-            .map(|t| t.meta.bytes)
-            .fold(0, u64::saturating_add);
+        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
         Level { tables: tables.into(), bytes, fences: Fences::default() }
     }
 
@@ -147,16 +138,10 @@ impl Level {
         for pair in tables.windows(2) {
             let (before, behind) = (&pair[0].meta, &pair[1].meta);
             if !ends_before(order, before, &behind.smallest.user_key) {
-                return Err(format!(
-                    "tables {} and {} overlap",
-                    before.number, behind.number
-                ));
+                return Err(format!("tables {} and {} overlap", before.number, behind.number));
             }
         }
-        let bytes = tables
-            .iter()
-            .map(|t| t.meta.bytes)
-            .fold(0, u64::saturating_add);
+        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
         let fences = Fences::new(order, &tables);
         Ok(Level { tables: tables.into(), bytes, fences })
     }
@@ -252,10 +237,7 @@ pub(crate) struct Version {
 impl Version {
     /// A version without tables.
     pub(crate) fn empty(order: KeyOrder) -> Version {
-        Version {
-            order,
-            levels: Default::default(),
-        }
+        Version { order, levels: Default::default() }
     }
 
     /// The version that a recovered family has.
@@ -346,17 +328,12 @@ impl Version {
 
     /// Length of all tables.
     pub(crate) fn bytes(&self) -> u64 {
-        self.levels
-            .iter()
-            .map(|level| level.bytes)
-            .fold(0, u64::saturating_add)
+        self.levels.iter().map(|level| level.bytes).fold(0, u64::saturating_add)
     }
 
     /// Entries in all tables: an estimate of the count of keys, from above.
     pub(crate) fn entries(&self) -> u64 {
-        self.tables()
-            .map(|table| table.meta.entries)
-            .fold(0, u64::saturating_add)
+        self.tables().map(|table| table.meta.entries).fold(0, u64::saturating_add)
     }
 
     /// The tables of a level that hold keys from `first` to `last`, both
@@ -380,21 +357,14 @@ impl Version {
     pub(crate) fn overlaps(&self, level: usize, first: Option<&[u8]>, last: Option<&[u8]>) -> bool {
         let level_tables = &self.levels[level];
         if level > 0 {
-            return !level_tables
-                .overlapping(&self.order, first, last)
-                .is_empty();
+            return !level_tables.overlapping(&self.order, first, last).is_empty();
         }
-        level_tables
-            .tables
-            .iter()
-            .any(|t| table_overlaps(&self.order, &t.meta, first, last))
+        level_tables.tables.iter().any(|t| table_overlaps(&self.order, &t.meta, first, last))
     }
 
     /// What lies in the levels deeper than `level`.
     pub(crate) fn below(&self, level: usize) -> Below {
-        let levels = self.levels[level + 1..]
-            .iter()
-            .filter(|level| !level.is_empty());
+        let levels = self.levels[level + 1..].iter().filter(|level| !level.is_empty());
         Below {
             order: self.order.clone(),
             levels: levels.map(|level| (Arc::clone(level), 0)).collect(),
@@ -425,10 +395,7 @@ impl Change {
         make: MakeTable<'_>,
     ) -> Result<(), String> {
         // A table that only moves keeps its slot, and so stays open.
-        let slot = self
-            .removed
-            .get(&meta.number)
-            .filter(|slot| slot.meta == *meta);
+        let slot = self.removed.get(&meta.number).filter(|slot| slot.meta == *meta);
         let table = slot.map_or_else(|| make(meta), Arc::clone);
         match self.level(version, level)?.insert(meta.number, table) {
             None => Ok(()),
@@ -442,15 +409,11 @@ impl Change {
         version: &Version,
         level: usize,
     ) -> Result<&mut BTreeMap<u64, Arc<TableFile>>, String> {
-        let slot = self
-            .levels
-            .get_mut(level)
-            .ok_or_else(|| format!("there is no level {level}"))?;
+        let slot =
+            self.levels.get_mut(level).ok_or_else(|| format!("there is no level {level}"))?;
         Ok(slot.get_or_insert_with(|| {
             let tables = version.levels[level].tables.iter();
-            tables
-                .map(|table| (table.meta.number, Arc::clone(table)))
-                .collect()
+            tables.map(|table| (table.meta.number, Arc::clone(table))).collect()
         }))
     }
 }
@@ -479,17 +442,10 @@ impl Below {
     pub(crate) fn is_absent(&mut self, user_key: &[u8]) -> bool {
         let order = &self.order;
         self.levels.iter_mut().all(|(level, at)| {
-            while level
-                .tables
-                .get(*at)
-                .is_some_and(|t| ends_before(order, &t.meta, user_key))
-            {
+            while level.tables.get(*at).is_some_and(|t| ends_before(order, &t.meta, user_key)) {
                 *at += 1;
             }
-            let starts = level
-                .tables
-                .get(*at)
-                .map(|table| &table.meta.smallest.user_key);
+            let starts = level.tables.get(*at).map(|table| &table.meta.smallest.user_key);
             starts.is_none_or(|key| order.compare(key, user_key) == Ordering::Greater)
         })
     }

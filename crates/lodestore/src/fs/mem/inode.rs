@@ -38,9 +38,7 @@ impl Inode {
     }
 
     pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
-        let start = usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .min(self.content.len());
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.content.len());
         let count = buffer.len().min(self.content.len() - start);
         buffer[..count].copy_from_slice(&self.content[start..start + count]);
         count
@@ -48,18 +46,13 @@ impl Inode {
 
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.edit(Edit::Write {
-                offset: offset as usize,
-                bytes: bytes.to_vec(),
-            });
+            self.edit(Edit::Write { offset: offset as usize, bytes: bytes.to_vec() });
         }
     }
 
     pub(super) fn truncate(&mut self, length: u64) {
         if length as usize != self.content.len() {
-            self.edit(Edit::Truncate {
-                length: length as usize,
-            });
+            self.edit(Edit::Truncate { length: length as usize });
         }
     }
 
@@ -87,9 +80,7 @@ impl Inode {
         content.resize(longest, 0);
         let mut length = self.durable.len();
         let length_sees = choose(edits);
-        let sees: Vec<usize> = (0..longest.div_ceil(SECTOR_BYTES))
-            .map(|_| choose(edits))
-            .collect();
+        let sees: Vec<usize> = (0..longest.div_ceil(SECTOR_BYTES)).map(|_| choose(edits)).collect();
         for (index, edit) in self.unsynced.iter().enumerate() {
             let (from, to) = match edit {
                 Edit::Write { offset, bytes } => (*offset, offset + bytes.len()),
@@ -124,18 +115,11 @@ impl Inode {
             Edit::Write { offset, bytes } => offset + bytes.len(),
             Edit::Truncate { length } => *length,
         };
-        self.unsynced
-            .iter()
-            .map(end)
-            .fold(self.durable.len(), usize::max)
+        self.unsynced.iter().map(end).fold(self.durable.len(), usize::max)
     }
 
     /// What is on the disk when the machine starts again is what is there.
     fn synced(content: Vec<u8>) -> Inode {
-        Inode {
-            durable: content.clone(),
-            content,
-            unsynced: Vec::new(),
-        }
+        Inode { durable: content.clone(), content, unsynced: Vec::new() }
     }
 }
