@@ -67,16 +67,10 @@ fn check(memtable: &Arc<Memtable>, visible: Trailer, key_of: fn(u64) -> Vec<u8>,
     if !forward {
         met.reverse();
     }
-    assert!(
-        met.is_sorted_by(|a, b| (&a.0, b.1) < (&b.0, a.1)),
-        "in order, each once: {met:?}"
-    );
+    assert!(met.is_sorted_by(|a, b| (&a.0, b.1) < (&b.0, a.1)), "in order, each once: {met:?}");
     let mut trailers: Vec<_> = met.iter().map(|e| e.1).filter(|&t| t <= visible).collect();
     trailers.sort_unstable();
-    assert!(
-        trailers.iter().copied().eq(1..=visible),
-        "all that was published: {trailers:?}"
-    );
+    assert!(trailers.iter().copied().eq(1..=visible), "all that was published: {trailers:?}");
     if visible > 0 {
         let i = visible * 7 % visible.max(1);
         let mut newest = 0;
@@ -97,11 +91,7 @@ fn walk(cursor: &mut MemtableCursor, forward: bool) -> Vec<(Vec<u8>, Trailer)> {
     }
     while cursor.valid() {
         met.push((cursor.user_key().to_vec(), cursor.trailer()));
-        if forward {
-            cursor.next()
-        } else {
-            cursor.prev()
-        }
+        if forward { cursor.next() } else { cursor.prev() }
     }
     met
 }
