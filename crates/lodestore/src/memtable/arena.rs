@@ -143,9 +143,7 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
     fn add_block(&self, filling: &mut Filling) {
         let block = filling.blocks.len();
         assert!(block < Self::BLOCKS_MAX, "a memtable is sealed long before its arena is full");
-        let wanted = self.bytes() / 8;
-        let bytes = wanted.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX).next_power_of_two();
-        let (start, layout) = self.allocate(bytes.min(UNIT << SLOT_BITS));
+        let (start, layout) = self.allocate(block_bytes_after(self.bytes()));
         filling.blocks.push(layout);
         filling.used = 0;
         filling.capacity = Self::capacity_of(layout.size());
@@ -161,6 +159,9 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
         let start = unsafe { alloc(layout) };
         if start.is_null() {
             handle_alloc_error(layout);
+        }
+        if bytes == BLOCK_BYTES_MAX {
+            advise_huge_page(start);
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         (start, layout)
@@ -183,4 +184,28 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Drop for Arena<UNIT, SLOT_BITS> {
             }
         }
     }
+}
+
+/// The size of the next block: an eighth of what there is, so that little is
+/// taken in vain, and huge pages as soon as one is a quarter.
+fn block_bytes_after(bytes: usize) -> usize {
+    if bytes >= 4 * BLOCK_BYTES_MAX {
+        return BLOCK_BYTES_MAX;
+    }
+    1 << (bytes / 8).max(BLOCK_BYTES_MIN).ilog2()
+}
+
+/// Asks for one huge page under a block: entries lie far apart, so that with
+/// small pages a lookup waits for address translations too.
+fn advise_huge_page(block: *mut u8) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the block was allocated with this size and alignment; the advice
+    // changes nothing that the program can see. Without huge pages it fails,
+    // and small ones do.
+    unsafe {
+        let _ =
+            rustix::mm::madvise(block.cast(), BLOCK_BYTES_MAX, rustix::mm::Advice::LinuxHugepage);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = block;
 }

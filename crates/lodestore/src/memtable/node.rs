@@ -20,6 +20,10 @@ use super::entry::EntryRef;
 use crate::key::common_prefix_bytes;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+/// Set in the reference of an inner node's word if all keys with its head
+/// belong to this child or a later one.
+pub(super) const HEAD_DECIDES: u32 = 1 << 31;
+
 /// Words in a node. Simulations split more often.
 pub(super) const WIDTH: usize = if cfg!(simulation) { 8 } else { 64 };
 
@@ -32,28 +36,47 @@ const PREFIX_INLINE_BYTES_MAX: usize = 24;
 /// Equal heads beyond which keys are searched by halves.
 const TIES_MAX: usize = 4;
 
-/// Where a node begins or ends: nowhere, or at an entry. An entry's bit 32
-/// says that all versions of its key lie on the same side.
+/// Where a node begins or ends: nowhere, or before an entry. All but the
+/// first bytes of the entry's key may be left out if what remains still parts
+/// the keys on both sides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bound(u64);
 
+/// What a [`Bound`] says about its entry.
+pub(super) struct BoundAt {
+    pub(super) entry: EntryRef,
+    /// Bytes of the key that count; all if the key is shorter.
+    pub(super) key_bytes: usize,
+    /// All versions of the key lie above the bound; otherwise it parts them
+    /// at the entry's own trailer.
+    pub(super) whole_key: bool,
+}
+
 impl Bound {
     pub(super) const NONE: Bound = Bound(u64::MAX);
+    const WHOLE: u64 = 1 << 63;
+    const KEY_BYTES_MAX: u64 = (1 << 31) - 1;
 
-    /// Before the newest possible version of the entry's key.
-    pub(super) fn before_key_of(entry: EntryRef) -> Bound {
-        Bound(1 << 32 | u64::from(entry))
+    /// Before all keys from the first `key_bytes` of the entry's key on.
+    /// Where those are too many to be noted, the whole key is as good.
+    pub(super) fn before_key_of(entry: EntryRef, key_bytes: usize) -> Bound {
+        let key_bytes = (key_bytes as u64).min(Self::KEY_BYTES_MAX);
+        Bound(Self::WHOLE | key_bytes << 32 | u64::from(entry))
     }
 
     /// Before this very entry; older and newer versions are parted.
     pub(super) fn before(entry: EntryRef) -> Bound {
-        Bound(u64::from(entry))
+        Bound(Self::KEY_BYTES_MAX << 32 | u64::from(entry))
     }
 
-    /// The entry, and whether all versions of its key lie on its side.
     #[inline]
-    pub(super) fn entry(self) -> Option<(EntryRef, bool)> {
-        (self != Bound::NONE).then_some((self.0 as u32, self.0 >> 32 != 0))
+    pub(super) fn get(self) -> Option<BoundAt> {
+        let key_bytes = match self.0 >> 32 & Self::KEY_BYTES_MAX {
+            Self::KEY_BYTES_MAX => usize::MAX,
+            bytes => bytes as usize,
+        };
+        let whole_key = self.0 & Self::WHOLE != 0;
+        (self != Bound::NONE).then_some(BoundAt { entry: self.0 as u32, key_bytes, whole_key })
     }
 }
 
@@ -85,6 +108,17 @@ impl Prefix<'_> {
             Some((start, rest)) if same_bytes(start, self.0) => first_four(rest),
             _ => self.head_outside(key),
         }
+    }
+
+    /// True if every key with the same head as `low` is at or above it, so
+    /// that the head alone decides.
+    pub(super) fn head_decides(self, low: &[u8]) -> bool {
+        // Zeros at the end look like absent bytes, and a head of zero may
+        // belong to a key below the prefix.
+        low.len() > self.0.len()
+            && low.len() <= self.0.len() + 4
+            && low.starts_with(self.0)
+            && low.last() != Some(&0)
     }
 
     #[cold]
@@ -301,7 +335,7 @@ fn is_empty(word: &AtomicU64) -> bool {
 
 /// The home of nodes.
 pub(super) struct Nodes {
-    arena: Arena<{ size_of::<Node>() }, 11>,
+    arena: Arena<{ size_of::<Node>() }, 12>,
 }
 
 impl Nodes {
@@ -357,6 +391,7 @@ impl Nodes {
         };
         // SAFETY: the piece has the size and alignment of a node.
         unsafe { node.write(built) };
+        debug_assert_eq!(reference & HEAD_DECIDES, 0, "the arena gives out fewer references");
         reference
     }
 }

@@ -15,9 +15,10 @@ use std::cmp::Ordering as Order;
 
 use super::entry::{Entries, Entry, EntryRef};
 use super::node::{
-    Bound, EMPTY, Found, Node, Nodes, Prefix, WIDTH, head_of, reference_of, shared_prefix, word,
+    Bound, EMPTY, Found, HEAD_DECIDES, Node, Nodes, Prefix, WIDTH, head_of, reference_of,
+    shared_prefix, word,
 };
-use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer};
+use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer, common_prefix_bytes};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Nodes are at least half full but for the outermost, so 2^32 references
@@ -125,7 +126,7 @@ impl Tree {
     pub(super) fn first(&self) -> Option<Position<'_>> {
         let mut node = self.root();
         while node.level() > 0 {
-            node = self.node(reference_of(node.load(0)));
+            node = self.child(reference_of(node.load(0)));
         }
         self.at_or_after_end(node, 0, node.load(0))
     }
@@ -137,7 +138,7 @@ impl Tree {
             if node.level() == 0 {
                 return Some(Position { leaf: node, index, word });
             }
-            node = self.node(reference_of(word));
+            node = self.child(reference_of(word));
         }
     }
 
@@ -166,7 +167,9 @@ impl Tree {
                 find_again(&mut at);
                 continue;
             }
-            let Some(word) = before else { return self.last_before(at.leaf) };
+            let Some(word) = before else {
+                return self.last_before(at.leaf);
+            };
             at.index -= 1;
             if word != at.word {
                 self.prefetch_at(at.leaf, at.index.wrapping_sub(PREFETCH_ENTRIES));
@@ -213,7 +216,7 @@ impl Tree {
         let mut node = self.root();
         while node.level() > 0 {
             let found = self.search_inner(node, key, trailer, accepts);
-            node = self.child(node, found.below);
+            node = self.descend(node, found.below);
         }
         node
     }
@@ -227,7 +230,10 @@ impl Tree {
         accepts: impl Fn(Order) -> bool,
     ) -> Found {
         node.search(self.head(node, key), |child| {
-            accepts(self.compare_bound(self.node(child).low(), key, trailer))
+            // With equal heads the order is "less" or "equal"; which of them
+            // matters only to those who refuse "equal".
+            child & HEAD_DECIDES != 0 && accepts(Order::Equal)
+                || accepts(self.compare_bound(self.child(child).low(), key, trailer))
         })
     }
 
@@ -243,8 +249,8 @@ impl Tree {
     }
 
     #[inline]
-    fn child(&self, parent: &Node, word: u64) -> &Node {
-        let child = self.node(reference_of(word));
+    fn descend(&self, parent: &Node, word: u64) -> &Node {
+        let child = self.child(reference_of(word));
         if parent.level() == 1 {
             Node::prefetch(child);
         }
@@ -268,9 +274,10 @@ impl Tree {
 
     #[inline]
     fn target_of(&self, bound: Bound) -> Option<(&[u8], Trailer)> {
-        let (entry, whole_key) = bound.entry()?;
-        let entry = self.read(entry);
-        Some((entry.key, if whole_key { TRAILER_NEWEST } else { entry.trailer }))
+        let bound = bound.get()?;
+        let entry = self.read(bound.entry);
+        let key = entry.key.get(..bound.key_bytes).unwrap_or(entry.key);
+        Some((key, if bound.whole_key { TRAILER_NEWEST } else { entry.trailer }))
     }
 
     #[inline]
@@ -281,6 +288,12 @@ impl Tree {
     #[inline]
     fn root(&self) -> &Node {
         self.node(self.root.load(Ordering::Acquire))
+    }
+
+    /// The node that the reference in an inner node's word names.
+    #[inline]
+    fn child(&self, reference: u32) -> &Node {
+        self.node(reference & !HEAD_DECIDES)
     }
 
     #[inline]
@@ -348,7 +361,9 @@ impl Tree {
         trailer: Trailer,
         entry: EntryRef,
     ) -> bool {
-        let Some((leaf, index)) = hand.0 else { return false };
+        let Some((leaf, index)) = hand.0 else {
+            return false;
+        };
         let node = self.node(leaf);
         let head = self.head(node, key);
         let (last, next) = (node.load(index), node.load_or_empty(index + 1));
@@ -373,8 +388,8 @@ impl Tree {
         while node.level() > 0 {
             let found = self.search_inner(node, key, trailer, Order::is_le);
             path.push(node, found.index - 1);
-            reference = reference_of(found.below);
-            node = self.child(node, found.below);
+            reference = reference_of(found.below) & !HEAD_DECIDES;
+            node = self.descend(node, found.below);
         }
         let head = self.head(node, key);
         let found = node.search(head, |other| self.compare_entry(other, key, trailer).is_lt());
@@ -432,14 +447,19 @@ impl Tree {
             .unwrap_or(middle)
     }
 
+    /// The shortest bound between the words on both sides of `cut`.
     fn bound_at(&self, node: &Node, words: &[u64], cut: usize) -> Bound {
-        let right = reference_of(words[cut]);
+        let (left, right) = (reference_of(words[cut - 1]), reference_of(words[cut]));
         if node.level() > 0 {
-            self.node(right).low()
-        } else if self.keys_differ(words[cut - 1], words[cut]) {
-            Bound::before_key_of(right)
-        } else {
+            return self.child(right).low();
+        }
+        let (below, above) = (self.read(left).key, self.read(right).key);
+        if self.order.compare(below, above) == Order::Equal {
             Bound::before(right)
+        } else if self.order.is_bytewise() {
+            Bound::before_key_of(right, common_prefix_bytes(below, above) + 1)
+        } else {
+            Bound::before_key_of(right, usize::MAX)
         }
     }
 
@@ -454,45 +474,52 @@ impl Tree {
         let Some((parent, index)) = path.pop() else {
             return self.add_root(left, right);
         };
-        let key = self.lowest_key(right).expect("a right half has a lower bound");
-        let new = word(self.head(parent, key), right);
-        let replaced = left.map(|left| word(head_of(parent.load(index)), left));
+        let new = self.separator(parent.prefix(), right);
+        let left = left.map(|left| self.separator(parent.prefix(), left));
         if parent.is_full() {
-            self.split(path, parent, index + 1, new, replaced);
+            self.split(path, parent, index + 1, new, left);
         } else if self.wants_prefix(parent, index, new) {
-            self.rebuild(path, parent, index, new, replaced);
+            self.rebuild(path, parent, index, new, left);
         } else {
             // A reader between the two stores finds the old node, in which
             // nothing is missing, or the right half.
             parent.insert(index + 1, new);
-            if let Some(replaced) = replaced {
-                parent.replace(index, replaced);
+            if let Some(left) = left {
+                parent.replace(index, left);
             }
+        }
+    }
+
+    /// The word for `child` in a parent with this prefix.
+    fn separator(&self, prefix: Prefix<'_>, child: u32) -> u64 {
+        match self.target_of(self.node(child).low()) {
+            Some((low, trailer)) if self.order.is_bytewise() => {
+                let decides = trailer == TRAILER_NEWEST && prefix.head_decides(low);
+                word(prefix.head(low), if decides { child | HEAD_DECIDES } else { child })
+            }
+            _ => word(0, child),
         }
     }
 
     fn add_root(&self, left: Option<u32>, right: u32) {
         let left = left.unwrap_or_else(|| self.root.load(Ordering::Relaxed));
         let prefix = Prefix(b"");
-        let key = self.lowest_key(right).expect("a right half has a lower bound");
-        let head = if self.order.is_bytewise() { prefix.head(key) } else { 0 };
-        let words = [word(0, left), word(head, right)];
+        let words = [self.separator(prefix, left), self.separator(prefix, right)];
         let level = self.node(right).level() + 1;
         // SAFETY: this is the only thread that adds.
         let root = unsafe { self.nodes.add(level, (Bound::NONE, Bound::NONE), prefix, &words) };
         self.root.store(root, Ordering::Release);
     }
 
-    /// True if heads in `node` cannot tell `new` from its neighbours, and
-    /// those after a better prefix might.
+    /// True if the head of `new` decides little in `node`, and might decide
+    /// more after a better prefix.
     fn wants_prefix(&self, node: &Node, index: usize, new: u64) -> bool {
-        let ties = |place| head_of(node.load_or_empty(place)) == head_of(new);
-        if !self.order.is_bytewise() || !(ties(index) || ties(index + 1)) {
+        if !self.order.is_bytewise() || reference_of(new) & HEAD_DECIDES != 0 {
             return false;
         }
         let mut words = node.to_vec();
         words.insert(index + 1, new);
-        self.best_prefix(node, &words).0.len() != node.prefix().0.len()
+        self.best_prefix(node, &words).0 != node.prefix().0
     }
 
     /// Puts a new node in the place of `node`, with `new` behind `index`.
@@ -511,7 +538,7 @@ impl Tree {
         words.insert(index + 1, new);
         let built = self.build(node, (node.low(), node.high()), &words);
         match path.pop() {
-            Some((parent, i)) => parent.replace(i, word(head_of(parent.load(i)), built)),
+            Some((parent, i)) => parent.replace(i, self.separator(parent.prefix(), built)),
             None => self.root.store(built, Ordering::Release),
         }
     }
@@ -521,15 +548,17 @@ impl Tree {
         let mut prefix = old.prefix();
         let mut heads_anew = Vec::new();
         let mut words = words;
-        // Keys tell heads apart by two bytes at least; entries are only asked
-        // when they no longer do, because most are far from the cache.
-        let known = if words.len() > 2 { words[1] } else { words[0] };
-        let spread = head_of(known) ^ head_of(words[words.len() - 1]);
-        if self.order.is_bytewise() && spread >> 16 == 0 {
+        if self.order.is_bytewise() && (old.level() > 0 || heads_decide_little(words)) {
             prefix = self.best_prefix(old, words);
+        }
+        if prefix.0 != old.prefix().0 {
             heads_anew.extend(words.iter().map(|&at| {
-                let key = self.key_at(old, at);
-                word(key.map_or(0, |key| prefix.head(key)), reference_of(at))
+                let reference = reference_of(at);
+                if old.level() == 0 {
+                    word(prefix.head(self.read(reference).key), reference)
+                } else {
+                    self.separator(prefix, reference & !HEAD_DECIDES)
+                }
             }));
             words = &heads_anew;
         }
@@ -556,11 +585,19 @@ impl Tree {
         } else if node.level() == 0 {
             Some(self.read(reference_of(word)).key)
         } else {
-            self.lowest_key(reference_of(word))
+            self.lowest_key(reference_of(word) & !HEAD_DECIDES)
         }
     }
 
     fn lowest_key(&self, node: u32) -> Option<&[u8]> {
         self.target_of(self.node(node).low()).map(|(key, _)| key)
     }
+}
+
+/// True if the heads of a leaf's words tell few of them apart. To ask the
+/// entries for better ones is dear, because most are far from the cache.
+fn heads_decide_little(words: &[u64]) -> bool {
+    let spread = head_of(words[0]) ^ head_of(words[words.len() - 1]);
+    let ties = words.windows(2).filter(|pair| head_of(pair[0]) == head_of(pair[1])).count();
+    spread >> 16 == 0 || spread >> 24 == 0 && ties > words.len() / 8
 }
