@@ -80,8 +80,8 @@ impl Block {
     ) -> bool {
         let layout = self.layout();
         let bytes = &self.bytes[..];
-        let mut i = layout.lower_bound(bytes, key.user_key, key.trailer_max, order);
-        if i == layout.count || !layout.key_is(bytes, i, key.user_key, order) {
+        let (mut i, found) = layout.find(bytes, key.user_key(), key.trailer_max(), order);
+        if !found {
             return false;
         }
         loop {
@@ -89,15 +89,13 @@ impl Block {
             if visit(trailer, value).is_break() {
                 return false;
             }
-            i += 1;
-            if i == layout.count {
+            if i + 1 == layout.count {
                 return true;
             }
-            if layout.flags & flag::UNIQUE_KEYS != 0
-                || !layout.key_is(bytes, i, key.user_key, order)
-            {
+            if layout.flags & flag::UNIQUE_KEYS != 0 || !layout.same_key_follows(bytes, i, order) {
                 return false;
             }
+            i += 1;
         }
     }
 }

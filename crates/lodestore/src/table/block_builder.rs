@@ -109,10 +109,10 @@ impl BlockBuilder {
         let shape = self.shape();
         out.clear();
         self.write_header(&shape, out);
+        out.extend_from_slice(&self.keys[..self.prefix_bytes]);
         self.write_heads(&shape, out);
         self.write_trailers(&shape, out);
         self.write_offsets(&shape, out);
-        out.extend_from_slice(&self.keys[..self.prefix_bytes]);
         self.write_suffixes(&shape, out);
         out.extend_from_slice(&self.values);
         self.clear();

@@ -150,9 +150,11 @@ impl TableCursor {
         }
     }
 
-    /// The entry of the block here that is the first not before the target.
-    fn lower_bound(&self, user_key: &[u8], trailer: Trailer) -> usize {
-        self.layout.lower_bound(self.block().bytes(), user_key, trailer, &self.table.order)
+    /// The entry of the block here that is the first not before the target,
+    /// and whether it is a version of the same key.
+    fn find(&self, user_key: &[u8], trailer: Trailer) -> (usize, bool) {
+        self.layout
+            .find(self.block().bytes(), user_key, trailer, &self.table.order)
     }
 }
 
@@ -191,7 +193,7 @@ impl Cursor for TableCursor {
         if !self.jump_to_block(index) {
             return;
         }
-        let entry = self.lower_bound(user_key, trailer);
+        let (entry, _) = self.find(user_key, trailer);
         if entry < self.layout.count {
             self.set_entry(entry);
         } else {
@@ -208,11 +210,8 @@ impl Cursor for TableCursor {
         if !self.jump_to_block(index) {
             return;
         }
-        let entry = self.lower_bound(user_key, trailer);
-        let bytes = self.block().bytes();
-        let is_here = entry < self.layout.count
-            && self.layout.trailer(bytes, entry) == trailer
-            && self.layout.key_is(bytes, entry, user_key, &self.table.order);
+        let (entry, same_key) = self.find(user_key, trailer);
+        let is_here = same_key && self.layout.trailer(self.block().bytes(), entry) == trailer;
         if is_here {
             self.set_entry(entry);
         } else if entry > 0 {

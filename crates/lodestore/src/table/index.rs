@@ -20,8 +20,9 @@
 //! | | | flag 2: suffixes |
 //! | | 12 s | straddlers: block number 4, trailer 8 |
 //!
-//! A search compares heads, first every sixteenth (a small array that stays
-//! in the CPU's cache), then the sixteen; only equal heads cost more.
+//! A search counts smaller heads in groups of sixteen, down a tree whose every
+//! level holds each sixteenth head of the level below, so that it waits for
+//! memory once a level; only equal heads cost more.
 
 use std::cmp::Ordering;
 
@@ -38,8 +39,8 @@ const WIDE_SUFFIXES: u8 = 8;
 const NO_HEADS: u8 = 16;
 const KNOWN: u8 = 31;
 
-/// Heads that one sampled head stands for.
-const SAMPLE: usize = 16;
+/// Heads that are compared at once: two cache lines.
+const GROUP: usize = 16;
 
 /// Gathers separators while a table is built.
 #[derive(Debug, Default)]
@@ -186,8 +187,9 @@ pub(super) struct Index {
     prefix: Box<[u8]>,
     /// Empty if the order is not bytewise.
     heads: Box<[u64]>,
-    /// The last head of each full group of [`SAMPLE`].
-    samples: Box<[u64]>,
+    /// The last head of each full [`GROUP`] of the level below; `heads` are
+    /// below the first level, and the last level is short.
+    levels: Vec<Box<[u64]>>,
     /// Empty if all heads are full.
     head_lengths: Box<[u8]>,
     head_bytes: usize,
@@ -233,13 +235,17 @@ impl Index {
             suffix_offsets = Some(offsets);
         }
         let entries = reader.bytes(straddlers.checked_mul(12)?)?;
-        let straddlers = entries.as_chunks::<12>().0.iter().map(decode_straddler).collect();
-        let samples = heads.chunks_exact(SAMPLE).map(|group| group[SAMPLE - 1]).collect();
+        let straddlers = entries
+            .as_chunks::<12>()
+            .0
+            .iter()
+            .map(decode_straddler)
+            .collect();
         reader.is_empty().then_some(Index {
             blocks,
             prefix,
+            levels: levels(&heads),
             heads,
-            samples,
             head_lengths,
             head_bytes,
             block_offsets,
@@ -287,7 +293,7 @@ impl Index {
 
     /// Memory that the index takes.
     pub(super) fn memory_bytes(&self) -> usize {
-        8 * (self.heads.len() + self.samples.len())
+        8 * (self.heads.len() + self.levels.iter().map(|level| level.len()).sum::<usize>())
             + self.head_lengths.len()
             + self.block_offsets.bytes()
             + self.suffix_offsets.as_ref().map_or(0, Offsets::bytes)
@@ -368,16 +374,11 @@ impl Index {
     /// The first block whose separator's head is at least `head`.
     #[inline]
     fn first_head_not_below(&self, head: u64) -> usize {
-        let (mut base, mut size) = (0, self.samples.len());
-        while size > 0 {
-            let half = size.div_ceil(2);
-            let below = self.samples[base + half - 1] < head;
-            base = std::hint::select_unpredictable(below, base + half, base);
-            size -= half;
+        let mut found = 0;
+        for level in self.levels.iter().rev() {
+            found = first_in_group(level, found, head);
         }
-        let start = base * SAMPLE;
-        let group = &self.heads[start..self.blocks.min(start + SAMPLE)];
-        start + group.iter().map(|&other| usize::from(other < head)).sum::<usize>()
+        first_in_group(&self.heads, found, head)
     }
 
     /// Compares separator `i`, less the prefix, with `rest`, whose head is
@@ -389,6 +390,39 @@ impl Index {
             return (head_length + self.suffix(i).len()).cmp(&rest.len());
         }
         self.suffix(i).cmp(&rest[HEAD_BYTES_MAX..])
+    }
+}
+
+/// The levels above `heads`.
+fn levels(heads: &[u64]) -> Vec<Box<[u64]>> {
+    let mut levels: Vec<Box<[u64]>> = Vec::new();
+    loop {
+        let below = levels.last().map_or(heads, |level| level);
+        if below.len() < GROUP {
+            return levels;
+        }
+        let above = below
+            .chunks_exact(GROUP)
+            .map(|group| group[GROUP - 1])
+            .collect();
+        levels.push(above);
+    }
+}
+
+/// The first head of `level` that is not below `head`, given that it is in
+/// this group or the first of the next.
+#[inline]
+fn first_in_group(level: &[u64], group: usize, head: u64) -> usize {
+    let start = group * GROUP;
+    let below = |heads: &[u64]| {
+        heads
+            .iter()
+            .map(|&other| usize::from(other < head))
+            .sum::<usize>()
+    };
+    match level[start..].first_chunk::<GROUP>() {
+        Some(full) => start + below(full),
+        None => start + below(&level[start..]),
     }
 }
 

@@ -12,13 +12,13 @@
 //! | 16 | 4 | length of the prefix that all user keys share, `p` |
 //! | 20 | 4 | length of every suffix, if flag 2 is set; else 0 |
 //! | 24 | 4 | length of every value, if flag 4 is set; else 0 |
-//! | 28 | n h | heads: the first `h` key bytes after the prefix, filled up with zeros |
+//! | 28 | p | prefix |
+//! | | n h | heads: the first `h` key bytes after the prefix, filled up with zeros |
 //! | | n | flag 1: how many bytes of each head are the key's |
 //! | | n w | sequence number less the lowest |
 //! | | n | unless flag 8: kinds |
 //! | | (n + 1) o | unless flag 2: where suffix i starts; `o` is 4 with flag 64, else 2 |
 //! | | (n + 1) o | unless flag 4: where value i starts |
-//! | | p | prefix |
 //! | | | suffixes: what follows the heads |
 //! | | | values, up to the end |
 //!
@@ -62,12 +62,12 @@ pub(super) struct Layout {
     pub(super) prefix_bytes: usize,
     suffix_bytes: usize,
     value_bytes: usize,
+    heads_at: usize,
     short_heads_at: usize,
     sequences_at: usize,
     kinds_at: usize,
     suffix_offsets_at: usize,
     value_offsets_at: usize,
-    prefix_at: usize,
     suffixes_at: usize,
     values_at: usize,
 }
@@ -118,7 +118,9 @@ impl Layout {
         let lacks = |flag: u8| 1 - has(flag);
         let offsets_bytes = (count + 1) * (2 + 2 * has(flag::WIDE));
         // Lengths are 32 bits and widths at most 8: no sum here overflows.
-        let mut at = BLOCK_HEADER_BYTES + count * self.head_bytes;
+        let mut at = BLOCK_HEADER_BYTES + self.prefix_bytes;
+        self.heads_at = at;
+        at += count * self.head_bytes;
         self.short_heads_at = at;
         at += has(flag::SHORT_HEADS) * count;
         self.sequences_at = at;
@@ -129,8 +131,6 @@ impl Layout {
         at += lacks(flag::SUFFIXES_FIXED) * offsets_bytes;
         self.value_offsets_at = at;
         at += lacks(flag::VALUES_FIXED) * offsets_bytes;
-        self.prefix_at = at;
-        at += self.prefix_bytes;
         self.suffixes_at = at;
         if at > raw_bytes {
             return false;
@@ -247,13 +247,13 @@ impl Layout {
     /// What all user keys of the block start with.
     #[inline]
     pub(super) fn prefix<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
-        &bytes[self.prefix_at..self.suffixes_at]
+        &bytes[BLOCK_HEADER_BYTES..self.heads_at]
     }
 
     /// Eight bytes of which the first `head_bytes` are the head of entry `i`.
     #[inline(always)]
     pub(super) fn head_and_more(&self, bytes: &[u8], i: usize) -> [u8; 8] {
-        let at = BLOCK_HEADER_BYTES + i * self.head_bytes;
+        let at = self.heads_at + i * self.head_bytes;
         bytes[at..at + 8].try_into().expect("eight bytes")
     }
 
@@ -317,44 +317,49 @@ impl Layout {
         (self.sequence_min + self.sequence_delta(bytes, i)) << 8 | u64::from(kind)
     }
 
-    /// The first entry that is not before `(user_key, trailer)`; `count` if
-    /// all are.
+    /// The first entry that is not before `(user_key, trailer)`, `count` if
+    /// all are; and whether it is a version of `user_key`.
     #[inline]
-    pub(super) fn lower_bound(
+    pub(super) fn find(
         &self,
         bytes: &[u8],
         user_key: &[u8],
         trailer: Trailer,
         order: &KeyOrder,
-    ) -> usize {
-        if let KeyOrder::Custom(comparator) = order {
-            return partition(0, self.count, |i| {
-                comparator
-                    .compare(self.suffix(bytes, i), user_key)
-                    .then_with(|| trailer.cmp(&self.trailer(bytes, i)))
-                    .is_lt()
-            });
-        }
-        let prefix = self.prefix(bytes);
-        let Some(rest) = user_key.strip_prefix(prefix) else {
-            return if user_key < prefix { 0 } else { self.count };
-        };
-        let head = self.narrow(head(rest));
-        let low = self.first_head_not_below(bytes, head);
-        let mut high = low;
-        // Few heads are equal, mostly; then this ends at once.
-        while high < self.count && self.head(bytes, high) == head {
-            high += 1;
-            if high - low == 8 {
-                high = partition(high, self.count, |i| self.head(bytes, i) <= head);
-                break;
+    ) -> (usize, bool) {
+        match order {
+            KeyOrder::Bytewise => self.find_bytewise(bytes, user_key, trailer),
+            KeyOrder::Custom(comparator) => {
+                let compare = |i| comparator.compare(self.suffix(bytes, i), user_key);
+                let found = partition(0, self.count, |i| {
+                    compare(i)
+                        .then_with(|| trailer.cmp(&self.trailer(bytes, i)))
+                        .is_lt()
+                });
+                (found, found < self.count && compare(found).is_eq())
             }
         }
-        partition(low, high, |i| {
-            self.compare_tied(bytes, i, rest)
-                .then_with(|| trailer.cmp(&self.trailer(bytes, i)))
-                .is_lt()
-        })
+    }
+
+    #[inline]
+    fn find_bytewise(&self, bytes: &[u8], user_key: &[u8], trailer: Trailer) -> (usize, bool) {
+        let prefix = self.prefix(bytes);
+        let Some(rest) = user_key.strip_prefix(prefix) else {
+            return (if user_key < prefix { 0 } else { self.count }, false);
+        };
+        let head = self.narrow(head(rest));
+        let mut low = self.first_head_not_below(bytes, head);
+        let tied = |i: usize| i < self.count && self.head(bytes, i) == head;
+        if tied(low) && tied(low + 1) {
+            let high = partition(low + 2, self.count, |i| self.head(bytes, i) <= head);
+            low = partition(low, high, |i| self.is_tied_before(bytes, i, rest, trailer));
+        } else if tied(low) && self.is_tied_before(bytes, low, rest, trailer) {
+            low += 1;
+        }
+        (
+            low,
+            tied(low) && self.compare_tied(bytes, low, rest).is_eq(),
+        )
     }
 
     /// The first entry whose head is at least `head`, without branches that
@@ -371,6 +376,15 @@ impl Layout {
         base + usize::from(self.head(bytes, base) < head)
     }
 
+    /// True if entry `i`, whose head is that of `rest`, is before the target.
+    #[inline]
+    fn is_tied_before(&self, bytes: &[u8], i: usize, rest: &[u8], trailer: Trailer) -> bool {
+        let by_key = self.compare_tied(bytes, i, rest);
+        by_key
+            .then_with(|| trailer.cmp(&self.trailer(bytes, i)))
+            .is_lt()
+    }
+
     /// Compares the key of entry `i`, less the prefix, with `rest`, whose head
     /// is equal.
     #[inline]
@@ -385,18 +399,6 @@ impl Layout {
         self.suffix(bytes, i).cmp(&rest[self.head_bytes..])
     }
 
-    /// True if the user key of entry `i` is `user_key`, in the given order.
-    #[inline]
-    pub(super) fn key_is(&self, bytes: &[u8], i: usize, key: &[u8], order: &KeyOrder) -> bool {
-        if let KeyOrder::Custom(comparator) = order {
-            return comparator.compare(self.suffix(bytes, i), key).is_eq();
-        }
-        let Some(rest) = key.strip_prefix(self.prefix(bytes)) else {
-            return false;
-        };
-        self.head(bytes, i) == self.narrow(head(rest)) && self.compare_tied(bytes, i, rest).is_eq()
-    }
-
     /// Appends the user key of entry `i` to `out`.
     pub(super) fn append_key(&self, bytes: &[u8], i: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(self.prefix(bytes));
@@ -404,8 +406,13 @@ impl Layout {
         out.extend_from_slice(self.suffix(bytes, i));
     }
 
-    /// True if entries `i` and `i + 1` have equal bytes as user keys.
-    pub(super) fn same_key_follows(&self, bytes: &[u8], i: usize) -> bool {
+    /// True if entry `i + 1` has the user key of entry `i`.
+    pub(super) fn same_key_follows(&self, bytes: &[u8], i: usize, order: &KeyOrder) -> bool {
+        if let KeyOrder::Custom(comparator) = order {
+            return comparator
+                .compare(self.suffix(bytes, i), self.suffix(bytes, i + 1))
+                .is_eq();
+        }
         self.head(bytes, i) == self.head(bytes, i + 1)
             && self.head_length(bytes, i) == self.head_length(bytes, i + 1)
             && self.suffix(bytes, i) == self.suffix(bytes, i + 1)

@@ -23,7 +23,9 @@ pub(super) enum Direction {
 /// A buffer of neighbouring stored blocks.
 #[derive(Debug, Default)]
 pub(super) struct Readahead {
+    /// As long as the largest span so far; `filled` bytes of it count.
     buffer: Vec<u8>,
+    filled: usize,
     /// Where in the file the buffer's bytes are.
     offset: u64,
     /// Steps to a neighbouring block so far, in one direction.
@@ -72,7 +74,7 @@ impl Readahead {
     }
 
     fn holds(&self, offset: u64, length: usize) -> bool {
-        let end = self.offset + self.buffer.len() as u64;
+        let end = self.offset + self.filled as u64;
         self.offset <= offset && offset + length as u64 <= end
     }
 
@@ -85,13 +87,13 @@ impl Readahead {
         statistics: &Statistics,
     ) -> Result<()> {
         let (first, end) = span(table, block, direction, self.span_bytes);
-        self.buffer.clear();
-        self.buffer.resize((end - first) as usize, 0);
-        self.offset = first;
-        if let Err(error) = format::read_at(&*table.file, first, &mut self.buffer, &table.path) {
-            self.buffer.clear();
-            return Err(error);
+        let length = (end - first) as usize;
+        if self.buffer.len() < length {
+            self.buffer.resize(length, 0);
         }
+        self.filled = 0;
+        format::read_at(&*table.file, first, &mut self.buffer[..length], &table.path)?;
+        (self.offset, self.filled) = (first, length);
         statistics.add(Counter::BlockBytesRead, end - first);
         self.span_bytes = (self.span_bytes * 2).clamp(SPAN_BYTES_MIN, SPAN_BYTES_MAX);
         Ok(())
