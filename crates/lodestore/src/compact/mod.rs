@@ -1,1 +1,4 @@
 //! Moving entries down the levels.
+
+pub(crate) mod pick;
+pub(crate) mod retain;
