@@ -1,6 +1,4 @@
-//! Moving entries down the levels: `pick` decides what to compact, `retain`
-//! what to keep (both pure), `run` does it.
+//! Moving entries down the levels.
 
 pub(crate) mod pick;
 pub(crate) mod retain;
-pub(crate) mod run;
