@@ -111,7 +111,7 @@ pub struct Flags {
     #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
     pub cache_size: OrDefault,
 
-    /// Files that may be open at the same time; 0 = default
+    /// Has no effect: each table's file is kept open
     #[arg(long, default_value = "0", value_parser = parse_count, value_name = "N")]
     pub open_files: u64,
 

@@ -13,6 +13,7 @@ pub mod random;
 pub mod keys;
 pub mod values;
 pub mod histogram;
+pub mod ledger;
 mod comparisons;
 mod counts;
 mod worker;
@@ -88,7 +89,7 @@ pub fn run(flags: &Flags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
 }
 
 fn table_bytes(db: &lodestore::Db) -> u64 {
-    db.stats().levels.iter().map(|level| level.bytes).sum()
+    db.stats().table_bytes()
 }
 
 fn counters_text(counts: &counts::Counts) -> String {

@@ -33,7 +33,7 @@ impl Random {
 
     /// The next number, in `1..2^31 - 1`.
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn step(&mut self) -> u64 {
         self.state = self.state * MULTIPLIER % MODULUS;
         self.state
     }
@@ -45,10 +45,10 @@ impl Random {
     #[inline]
     pub fn uniform(&mut self, bound: u64) -> u64 {
         if bound <= MODULUS {
-            return self.next() % bound;
+            return self.step() % bound;
         }
-        let high = self.next();
-        (high << 31 | self.next()) % bound
+        let high = self.step();
+        (high << 31 | self.step()) % bound
     }
 }
 
@@ -62,9 +62,9 @@ mod tests {
     #[test]
     fn numbers_follow_the_recurrence() {
         let mut random = Random::new(1001);
-        assert_eq!(random.next(), 16_823_807);
-        assert_eq!(random.next(), 282_757_724_249 - 131 * 2_147_483_647);
-        assert_eq!(random.next(), 1_437_366_492 * 16_807 % 2_147_483_647);
+        assert_eq!(random.step(), 16_823_807);
+        assert_eq!(random.step(), 282_757_724_249 - 131 * 2_147_483_647);
+        assert_eq!(random.step(), 1_437_366_492 * 16_807 % 2_147_483_647);
     }
 
     /// Park and Miller's published check: from seed 1, the 10,000th number is
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn ten_thousandth_number_is_the_published_one() {
         let mut random = Random::new(1);
-        let last = (0..10_000).map(|_| random.next()).last();
+        let last = (0..10_000).map(|_| random.step()).last();
         assert_eq!(last, Some(1_043_618_065));
     }
 
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn fixed_points_are_not_used_as_seeds() {
         for seed in [0, MODULUS, 1 << 31] {
-            assert_eq!(Random::new(seed).next(), MULTIPLIER);
+            assert_eq!(Random::new(seed).step(), MULTIPLIER);
         }
     }
 
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn bounds_beyond_31_bits_draw_twice() {
         let (mut one, mut two) = (Random::new(7), Random::new(7));
-        assert_eq!(one.uniform(MODULUS), two.next() % MODULUS);
+        assert_eq!(one.uniform(MODULUS), two.step() % MODULUS);
         let bound = MODULUS + 1;
-        let (high, low) = (two.next(), two.next());
+        let (high, low) = (two.step(), two.step());
         assert_eq!(one.uniform(bound), (high << 31 | low) % bound);
         let bound = 10_000_000_000;
         let mut random = Random::new(3);

@@ -152,9 +152,9 @@ impl Settings {
 
     /// How `workload` writes.
     pub fn write_options(&self, workload: &Workload) -> WriteOptions {
-        let mut options = WriteOptions::default();
-        options.sync = self.sync || workload.sync;
-        options
+        WriteOptions {
+            sync: self.sync || workload.sync,
+        }
     }
 
     /// The longest value of the run.
@@ -273,14 +273,13 @@ fn engine_options(
     if let Some(counter) = comparisons {
         family.order = KeyOrder::Custom(Arc::new(CountingOrder::new(Arc::clone(counter))));
     }
-    let mut options = Options::default();
-    options.family = family;
-    options.create_if_missing = !flags.use_existing_db;
+    let mut options = Options {
+        family,
+        create_if_missing: !flags.use_existing_db,
+        ..Options::default()
+    };
     if let Some(bytes) = flags.cache_size.0 {
         options.cache_bytes = bytes as usize;
-    }
-    if flags.open_files > 0 {
-        options.open_files_max = flags.open_files as usize;
     }
     if let Some(threads) = positive(flags.background_threads) {
         options.background_threads = threads as usize;
@@ -294,6 +293,13 @@ fn notes(flags: &Flags) -> Vec<String> {
     if flags.reuse_logs {
         notes.push(
             "--reuse_logs changes nothing: Lodestore always recycles the segments of its log"
+                .to_string(),
+        );
+    }
+    if flags.open_files > 0 {
+        notes.push(
+            "--open_files changes nothing: Lodestore keeps each table's file open while the table \
+             is part of the database"
                 .to_string(),
         );
     }
