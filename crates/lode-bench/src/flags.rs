@@ -59,8 +59,8 @@ pub struct Flags {
     #[arg(long, default_value = "0", value_parser = parse_bytes, value_name = "BYTES")]
     pub key_prefix: u64,
 
-    /// How a number becomes a key: decimal digits, or eight bytes as in RocksDB
-    #[arg(long, value_enum, default_value_t = KeyFormat::Leveldb, value_name = "FORMAT")]
+    /// How a number becomes a key: leveldb (decimal digits) or rocksdb (eight bytes, then digits 0)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = KeyFormat::Leveldb, value_name = "FORMAT")]
     pub key_format: KeyFormat,
 
     /// Fraction to which values can be compressed
