@@ -13,9 +13,9 @@ use crate::numbers::{
 
 /// The benchmarks that run without `--benchmarks`: about a minute with a
 /// million entries on two cores.
-pub const BENCHMARKS_DEFAULT: &str = "fillseq,fillsync,fillrandom,overwrite,readrandom,\
-    readmissing,readhot,readseq,readreverse,seekrandom,compact,readrandom,readmissing,readseq,\
-    readreverse,seekrandom,readwhilewriting,deleterandom,fillbatch,fill100K";
+pub const BENCHMARKS_DEFAULT: &str = "fillseq,fillbatch,fillsync,fill100K,fillrandom,overwrite,\
+    readrandom,readmissing,readhot,readseq,readreverse,seekrandom,compact,readrandom,readmissing,\
+    readseq,readreverse,seekrandom,readwhilewriting,deleterandom";
 
 /// Flags of `lode bench`. Both `--num=10` and `--num 10` are understood.
 /// Counts may end in K, M or G (thousands), sizes in K, M or G (1,024s).

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lodestore::Counter;
 use serde::Serialize;
 
 use crate::counts::Counts;
@@ -109,8 +110,18 @@ impl Line {
 
     /// True if the engine counted writes meanwhile.
     pub fn wrote(&self) -> bool {
-        self.counters
-            .contains_key(lodestore::Counter::RecordsWritten.name())
+        self.counters.contains_key(Counter::RecordsWritten.name())
+    }
+
+    /// True if the engine wrote files meanwhile.
+    pub fn changed_disk(&self) -> bool {
+        [
+            Counter::LogBytes,
+            Counter::FlushBytes,
+            Counter::CompactionBytesWritten,
+        ]
+        .iter()
+        .any(|counter| self.counters.contains_key(counter.name()))
     }
 
     /// Time of all measured threads together.

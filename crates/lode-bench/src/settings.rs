@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use lodestore::{FamilyOptions, KeyOrder, Options, WriteOptions};
-use serde::Serialize;
 
 use crate::comparisons::CountingOrder;
 use crate::error::BenchError;
@@ -78,29 +77,6 @@ pub struct Output {
     pub progress: bool,
 }
 
-/// The settings as the JSON document tells them.
-#[derive(Clone, Debug, Serialize)]
-pub struct SettingsReport {
-    num: u64,
-    reads: u64,
-    writes: u64,
-    threads: u64,
-    duration_seconds: Option<f64>,
-    key_bytes: usize,
-    key_format: crate::keys::KeyFormat,
-    value_bytes: usize,
-    compression_ratio: f64,
-    compression: String,
-    sync: bool,
-    seed: u64,
-    memtable_bytes: u64,
-    table_bytes: u64,
-    block_bytes: u64,
-    cache_bytes: u64,
-    filter_bits_per_key: u64,
-    background_threads: u64,
-}
-
 impl Settings {
     /// Checks `flags`.
     /// # Errors: `Usage` names the flag that cannot be obeyed, and what would do.
@@ -161,31 +137,6 @@ impl Settings {
     pub fn value_bytes_max(&self) -> usize {
         let fixed = self.benchmarks.iter().filter_map(|w| w.value_bytes);
         fixed.chain([self.value_bytes]).max().unwrap_or(0)
-    }
-
-    /// For the JSON document.
-    pub fn report(&self) -> SettingsReport {
-        let family = &self.engine.family;
-        SettingsReport {
-            num: self.num,
-            reads: self.reads,
-            writes: self.writes,
-            threads: self.threads,
-            duration_seconds: self.duration.map(|d| d.as_secs_f64()),
-            key_bytes: self.keys.key_bytes(),
-            key_format: self.keys.format,
-            value_bytes: self.value_bytes,
-            compression_ratio: self.compression_ratio,
-            compression: self.codec.name.clone(),
-            sync: self.sync,
-            seed: self.seed,
-            memtable_bytes: family.memtable_bytes as u64,
-            table_bytes: family.table_bytes,
-            block_bytes: family.block_bytes as u64,
-            cache_bytes: self.engine.cache_bytes as u64,
-            filter_bits_per_key: u64::from(family.filter_bits_per_key),
-            background_threads: self.engine.background_threads as u64,
-        }
     }
 }
 

@@ -113,7 +113,7 @@ impl Summary {
         figure(
             "size on disk",
             format!(
-                "{} (tables {})",
+                "{} at the end (tables {})",
                 bytes_text(self.disk_bytes),
                 bytes_text(self.table_bytes)
             ),
@@ -142,8 +142,11 @@ impl Summary {
             sentences.push(format!(
                 "For each byte that was written, {amplification:.1} bytes went into tables{}.",
                 match self.log_bytes {
-                    0 => "",
-                    _ => " and one more into the log",
+                    0 => String::new(),
+                    bytes => {
+                        let ratio = bytes as f64 / self.user_bytes as f64;
+                        format!(" and {ratio:.1} more into the log")
+                    }
                 }
             ));
         }
@@ -187,12 +190,15 @@ impl Summary {
 
 /// `  fillseq            1,231,527 ops/s     0.812 us  ...`
 fn row(line: &Line) -> String {
-    let mut text = format!(
-        "  {:<18} {:>12} ops/s {:>12.3} us/op",
-        line.name,
-        grouped(line.ops_per_second.round() as u64),
-        line.micros_per_op
-    );
+    let mut text = match line.ops {
+        0 | 1 => format!("  {:<18} {:>12}", line.name, seconds_text(line.seconds)),
+        _ => format!(
+            "  {:<18} {:>12} ops/s {:>12.3} us/op",
+            line.name,
+            grouped(line.ops_per_second.round() as u64),
+            line.micros_per_op
+        ),
+    };
     if let Some(latency) = &line.latency {
         let _ = write!(
             text,
@@ -202,6 +208,9 @@ fn row(line: &Line) -> String {
     }
     if let Some(rate) = line.cache_hit_rate {
         let _ = write!(text, "   cache {:.0} %", rate * 100.0);
+    }
+    if line.changed_disk() {
+        let _ = write!(text, "   disk {}", bytes_text(line.disk_bytes));
     }
     if line.stall_seconds > 0.0 {
         let _ = write!(text, "   held back {}", seconds_text(line.stall_seconds));
@@ -276,9 +285,9 @@ mod tests {
             "  fillseq               1,000,000 ops/s        1.000 us/op\n",
             "peak memory          1.0 GiB resident\n",
             "write amplification  2.00 (flushes 0.60, compactions 1.40; the log adds 1.10)\n",
-            "size on disk         64.0 MiB (tables 63.0 MiB)\n",
+            "size on disk         64.0 MiB at the end (tables 63.0 MiB)\n",
             "Fastest was fillseq with 1,000,000 operations a second, slowest readrandom with 250,000.",
-            "2.0 bytes went into tables and one more into the log.",
+            "2.0 bytes went into tables and 1.1 more into the log.",
             "hardly ever had to wait",
         ] {
             assert!(text.contains(expected), "{expected:?} is not in\n{text}");
