@@ -133,7 +133,9 @@ impl<'a> Runner<'a> {
         };
         let threads = measured + workload.threads_extra;
         let first_seed = settings.seed + self.threads_started + 1;
-        self.threads_started += threads;
+        // A benchmark that is one operation takes as many seeds as the others, so
+        // that those after it have the seeds that they have in LevelDB.
+        self.threads_started += settings.threads + workload.threads_extra;
 
         let before = Counts::now(&self.statistics);
         if let Some(comparisons) = &settings.comparisons {

@@ -81,6 +81,33 @@ fn lookups_tell_what_they_found() {
     }
 }
 
+/// Threads have seeds of their own, do their amount each, and start together;
+/// the writer beside the readers is not among them.
+#[test]
+fn threads_add_up() {
+    let flags = [
+        "bench",
+        "--num=3000",
+        "--reads=2000",
+        "--threads=2",
+        "--json",
+    ];
+    let benchmarks = "--benchmarks=fillseq,readrandom,readwhilewriting";
+    let document = lode(&[&flags[..], &[benchmarks]].concat()).expect(0).json();
+    let lines = document["lines"].as_array().expect("lines");
+    assert_eq!(
+        (&lines[0]["ops"], &lines[0]["threads"]),
+        (&6000.into(), &2.into())
+    );
+    for line in &lines[1..] {
+        assert_eq!(
+            (&line["ops"], &line["lookups"]["found"]),
+            (&4000.into(), &4000.into())
+        );
+    }
+    assert!(lines[1]["writes_beside"].is_null() && lines[2]["writes_beside"].is_u64());
+}
+
 /// With --json, standard output is one document; the lines are still to be seen.
 #[test]
 fn json_is_one_document() {
