@@ -24,8 +24,9 @@ pub mod generate;
 pub mod run;
 pub mod script;
 
-// Crashes: histories of batches, what may be left of them, and the moment.
-//pub mod history;
-//pub mod stop_fs;
-//pub mod load;
+// Crashes: what may be left of a history, and the moment of the stop.
 pub mod temp_dir;
+//pub mod stop_fs;
+//pub mod history;
+pub mod load;
+pub mod kill;

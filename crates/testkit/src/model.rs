@@ -132,8 +132,12 @@ impl Family {
         let Some(versions) = self.keys.get(key) else {
             return Ok(None);
         };
-        let visible = versions.iter().take_while(|(at, _)| *at <= sequence);
-        visible.map(|(_, stored)| stored).try_fold(None, |value, stored| match stored {
+        let visible = &versions[..versions.partition_point(|(at, _)| *at <= sequence)];
+        // A put or a delete makes everything older meaningless, also operands
+        // that make no sense.
+        let merges = |stored: &Stored| matches!(stored, Stored::Merge(_));
+        let start = visible.iter().rposition(|(_, stored)| !merges(stored)).unwrap_or(0);
+        visible[start..].iter().try_fold(None, |value, (_, stored)| match stored {
             Stored::Put(value) => Ok(Some(value.clone())),
             Stored::Delete => Ok(None),
             Stored::Merge(operand) => merge(self.schema.operator, value, operand).map(Some),
@@ -166,7 +170,7 @@ impl Family {
     }
 }
 
-fn merge(operator: Operator, value: Option<Value>, operand: &[u8]) -> Answer<Value> {
+pub(crate) fn merge(operator: Operator, value: Option<Value>, operand: &[u8]) -> Answer<Value> {
     let number = |bytes: &[u8]| {
         bytes.try_into().map(u64::from_le_bytes).map_err(|_| "Corruption".to_string())
     };
@@ -177,7 +181,7 @@ fn merge(operator: Operator, value: Option<Value>, operand: &[u8]) -> Answer<Val
             Ok(start.wrapping_add(number(operand)?).to_le_bytes().to_vec())
         }
         (Operator::Append, None) => Ok(operand.to_vec()),
-        (Operator::Append, Some(value)) => Ok([&value, operand].join(&b','))
+        (Operator::Append, Some(value)) => Ok([&value, operand].join(&b',')),
     }
 }
 

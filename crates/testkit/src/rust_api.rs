@@ -142,7 +142,7 @@ impl RustApi {
             Command::ListFamilies { name } => {
                 let options = self.options(name, &Settings::default())?;
                 let names = self.check(Db::list_families(self.root.join(name), &options))?;
-                Ok(Output::Text(names.join("\n")))
+                Ok(family_list(names))
             }
             Command::Write { changes, form: Form::Single, sync } => self.single(&changes[0], *sync),
             Command::Write { changes, form: Form::Batch, sync } => self.batch(changes, *sync),
@@ -187,7 +187,7 @@ impl RustApi {
                 }
                 dropped
             }
-            Command::Families => return Ok(Output::Text(db.family_names().join("\n"))),
+            Command::Families => return Ok(family_list(db.family_names())),
             Command::Flush { family: None } => db.flush_all(),
             Command::Flush { family: Some(family) } => self.family(family)?.flush(),
             Command::Compact { family, from, to } => {
@@ -314,6 +314,13 @@ impl Surface for RustApi {
     fn run(&mut self, command: &Command) -> Output {
         self.answer(command).unwrap_or_else(Output::Failed)
     }
+}
+
+/// Names in the order of scripts: `default`, then the others sorted, as no
+/// other order is promised.
+fn family_list(mut names: Vec<String>) -> Output {
+    names.sort_by_key(|name| (name != DEFAULT_FAMILY, name.clone()));
+    Output::Text(names.join("\n"))
 }
 
 /// Adds `change` to `batch`, for the default family without naming it.
