@@ -13,6 +13,7 @@
 //! | `sealed` | memtables that may wait for their flush |
 //! | `threads` | background threads |
 //! | `cache` | bytes of the cache |
+//! | `log` | bytes of log segments from which old families are flushed |
 //! | `logging` | `yes` or `no` |
 
 use crate::command::{Operator, Schema};
@@ -32,6 +33,7 @@ pub(crate) fn apply(options: &mut Options, name: &str, value: &str) -> Result<()
         "level1" => family.level1_bytes = number()? as u64,
         "multiplier" => family.level_multiplier = number()? as u32,
         "threads" => options.background_threads = number()?,
+        "log" => options.log_bytes_max = number()? as u64,
         "cache" => options.cache_bytes = number()?,
         "level0" => {
             family.level0_compaction_files = number()?;

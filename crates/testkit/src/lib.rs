@@ -26,7 +26,8 @@ pub mod script;
 
 // Crashes: what may be left of a history, and the moment of the stop.
 pub mod temp_dir;
-//pub mod stop_fs;
-//pub mod history;
+pub mod stop_fs;
+pub mod files;
+pub mod history;
 pub mod load;
 pub mod kill;

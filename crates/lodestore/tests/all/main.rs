@@ -1,4 +1,7 @@
 //! All integration tests of the engine in one binary: one link, one run.
 
+mod architecture;
+mod public_api;
+mod limits;
 mod scripts;
 mod model;

@@ -214,6 +214,8 @@ pub fn read_acknowledged(path: &Path) -> Vec<(u8, u64)> {
         (record[0], u64::from_le_bytes(record[1..].try_into().expect("eight bytes")))
     };
     let mut last = std::collections::BTreeMap::new();
-    bytes.chunks_exact(9).map(record).for_each(|(who, count)| drop(last.insert(who, count)));
+    bytes.chunks_exact(9).map(record).for_each(|(who, count)| {
+        last.insert(who, count);
+    });
     last.into_iter().collect()
 }
