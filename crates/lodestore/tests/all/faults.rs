@@ -2,14 +2,16 @@
 //! nothing acknowledged is lost, `resume` makes the database whole again, and
 //! a read that failed never looks like a short one.
 
+use lodestore::fs::{Fault, FaultFs, Operation};
 use lodestore::MemFs;
+use std::io::ErrorKind;
+use std::sync::Arc;
 use testkit::command::{Command, Output, Read};
 use testkit::history::{self, Crash};
 use testkit::load::contents;
 use testkit::model::Model;
 use testkit::parse::command;
 use testkit::rust_api::RustApi;
-use testkit::stop_fs::{Call, Plan, StopFs};
 use testkit::surface::Surface;
 
 const ROOT: &str = "/faults";
@@ -28,16 +30,17 @@ fn run_line(surface: &mut RustApi, text: &str, context: &str) -> Output {
 }
 
 /// Plays a history with one failing call. False if no call was left to fail.
-fn play(seed: u64, call: Call, nth: u64) -> bool {
+fn play(seed: u64, call: Operation, nth: u64) -> bool {
     let history = history::history(seed, 40);
     let context = format!("history {seed}, {call:?} number {nth} fails");
     let disk = MemFs::new();
-    let failing = StopFs::new(disk.clone(), Plan::FailOnce(call, nth));
-    let mut surface = RustApi::new(failing.clone(), ROOT);
+    let failing = FaultFs::new(Arc::new(disk.clone()));
+    failing.inject(Fault::new(call, nth, ErrorKind::Other).after_bytes(7));
+    let mut surface = RustApi::new(Arc::new(failing.clone()), ROOT);
     let done = history::run(&history, &mut surface);
     if done < history.len() {
         let reported = surface.last_error.clone().unwrap_or_default();
-        assert!(failing.has_failed(), "{context}: {reported} without a cause");
+        assert!(failing.struck() > 0, "{context}: {reported} without a cause");
         if surface.db().is_none() {
             run_line(&mut surface, &history::open().to_string(), &context);
         }
@@ -55,7 +58,7 @@ fn play(seed: u64, call: Call, nth: u64) -> bool {
     run_line(&mut surface, "verify", &context);
     drop(surface);
     check_disk(&history, done, disk, &context);
-    failing.has_failed()
+    failing.struck() > 0
 }
 
 #[track_caller]
@@ -66,8 +69,8 @@ fn judge(history: &[Command], done: usize, found: testkit::load::Contents, conte
 }
 
 /// What is on disk after closing, without the failing file system.
-fn check_disk(history: &[Command], done: usize, disk: std::sync::Arc<MemFs>, context: &str) {
-    let mut surface = RustApi::new(disk, ROOT);
+fn check_disk(history: &[Command], done: usize, disk: MemFs, context: &str) {
+    let mut surface = RustApi::new(Arc::new(disk), ROOT);
     run_line(&mut surface, &history::open().to_string(), context);
     let db = surface.db().expect("it is open");
     let mut found = contents(db).unwrap_or_else(|error| panic!("{context}: reopened: {error}"));
@@ -76,47 +79,47 @@ fn check_disk(history: &[Command], done: usize, disk: std::sync::Arc<MemFs>, con
     judge(history, done, found, context);
 }
 
-fn fail_each(call: Call) {
+fn fail_each(call: Operation) {
     for seed in 1..=2 {
-        let mut nth = 0;
+        let mut nth = 1;
         while play(seed, call, nth) {
             nth += 1;
         }
-        println!("history {seed}: {nth} calls of kind {call:?} failed once each");
+        println!("history {seed}: {} calls of kind {call:?} failed once each", nth - 1);
     }
 }
 
 /// An append that fails half done: to the log, a table or the manifest.
 #[test]
 fn a_failed_append_loses_nothing_acknowledged() {
-    fail_each(Call::Append);
+    fail_each(Operation::Append);
 }
 
 /// A sync that fails: nothing may be assumed of that file any more.
 #[test]
 fn a_failed_sync_loses_nothing_acknowledged() {
-    fail_each(Call::Sync);
+    fail_each(Operation::Sync);
 }
 
 /// A file that cannot be created.
 #[test]
 fn a_failed_create_loses_nothing_acknowledged() {
-    fail_each(Call::Create);
-    fail_each(Call::Overwrite);
+    fail_each(Operation::Create);
+    fail_each(Operation::Overwrite);
 }
 
 /// A name that cannot be changed, removed or made durable.
 #[test]
 fn a_failed_change_of_names_loses_nothing_acknowledged() {
-    fail_each(Call::Rename);
-    fail_each(Call::Remove);
-    fail_each(Call::SyncDirectory);
+    fail_each(Operation::Rename);
+    fail_each(Operation::Remove);
+    fail_each(Operation::SyncDirectory);
 }
 
 /// A read that fails in a flush, a compaction or a recovery.
 #[test]
 fn a_failed_read_in_the_background_loses_nothing() {
-    fail_each(Call::Read);
+    fail_each(Operation::Read);
 }
 
 /// What the caller reads: the right answer or an error, and the right answer
@@ -158,24 +161,21 @@ fn a_failed_read_is_never_a_short_answer() {
 /// Asks with each of its reads failing once; how many were made to fail.
 fn ask_with_failures(script: &[Command], question: &Command, right: &Output) -> usize {
     let disk = MemFs::new();
-    let mut surface = RustApi::new(disk.clone(), ROOT);
+    let mut surface = RustApi::new(Arc::new(disk.clone()), ROOT);
     script.iter().for_each(|command| drop(surface.run(command)));
     drop(surface);
     let reopen = line("open db cache=0 level0=20");
-    let watched = StopFs::new(disk.clone(), Plan::Never);
-    let mut surface = RustApi::new(watched.clone(), ROOT);
+    let failing = FaultFs::new(Arc::new(disk));
+    let mut surface = RustApi::new(Arc::new(failing.clone()), ROOT);
     surface.run(&reopen);
     surface.run(&line("wait"));
-    let before = watched.calls(Call::Read);
+    let before = failing.calls(Operation::Read);
     assert_eq!(&surface.run(question), right, "{question}");
-    let reads = watched.calls(Call::Read) - before;
-    drop(surface);
-    for nth in before..before + reads {
-        let failing = StopFs::new(disk.clone(), Plan::FailOnce(Call::Read, nth));
-        let mut surface = RustApi::new(failing, ROOT);
-        surface.run(&reopen);
-        surface.run(&line("wait"));
+    let reads = failing.calls(Operation::Read) - before;
+    for nth in 1..=reads {
+        failing.inject(Fault::new(Operation::Read, nth, ErrorKind::Other));
         check_answer(question, &surface.run(question), right, nth);
+        failing.heal();
         assert_eq!(&surface.run(question), right, "{question}: asked again");
     }
     reads as usize
@@ -203,9 +203,9 @@ fn check_answer(question: &Command, answer: &Output, right: &Output, nth: u64) {
 /// While the log cannot be written, reads go on, and no write is acknowledged.
 #[test]
 fn reads_go_on_while_writes_fail() {
-    let disk = MemFs::new();
-    let failing = StopFs::new(disk, Plan::FailFrom(Call::Append, 40));
-    let mut surface = RustApi::new(failing.clone(), ROOT);
+    let failing = FaultFs::new(Arc::new(MemFs::new()));
+    failing.inject(Fault::new(Operation::Append, 40, ErrorKind::StorageFull).forever());
+    let mut surface = RustApi::new(Arc::new(failing.clone()), ROOT);
     let mut model = Model::default();
     let open = line("open db create=yes");
     (surface.run(&open), model.run(&open));
@@ -221,5 +221,5 @@ fn reads_go_on_while_writes_fail() {
         let scan = Command::Scan { read: Read::of("default"), reverse: key % 2 == 0 };
         assert_eq!(surface.run(&scan), model.run(&scan), "after {refused} refusals");
     }
-    assert!(refused > 0 && failing.has_failed());
+    assert!(refused > 0 && failing.struck() > 0);
 }

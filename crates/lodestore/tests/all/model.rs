@@ -97,7 +97,7 @@ impl Reached {
 /// A fresh surface; `None` for files in memory.
 fn surface(directory: Option<&TempDir>) -> RustApi {
     match directory {
-        None => RustApi::new(MemFs::new(), "/model"),
+        None => RustApi::new(Arc::new(MemFs::new()), "/model"),
         Some(directory) => {
             let fs: Arc<dyn Fs> = Arc::new(OsFs::new());
             RustApi::new(fs, directory.path())

@@ -11,8 +11,8 @@ const DIRECTORY: &str = "/recovery";
 const BATCHES: u64 = 12;
 const WRITER: Writer = Writer { seed: 7, id: 1, value_bytes_max: 40 };
 
-fn options(fs: &Arc<MemFs>) -> Options {
-    let fs: Arc<dyn Fs> = fs.clone();
+fn options(fs: &MemFs) -> Options {
+    let fs: Arc<dyn Fs> = Arc::new(fs.clone());
     with_families(Options { create_if_missing: true, fs, ..Options::default() })
 }
 
@@ -30,13 +30,13 @@ fn small_database(flush_after: u64) -> Result<Files, Error> {
         }
     }
     drop((families, db));
-    Ok(files::read(&*fs, Path::new(DIRECTORY)).expect("memory can be read"))
+    Ok(files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read"))
 }
 
 /// Opens a database of these files; the file system beside it, to look at.
-fn open(files: &Files) -> (Arc<MemFs>, Result<Contents, Error>) {
+fn open(files: &Files) -> (MemFs, Result<Contents, Error>) {
     let fs = MemFs::new();
-    files::write(&*fs, Path::new(DIRECTORY), files).expect("memory can be written");
+    files::write(&fs, Path::new(DIRECTORY), files).expect("memory can be written");
     let found = Db::open(DIRECTORY, options(&fs)).and_then(|db| contents(&db));
     (fs, found)
 }
@@ -148,7 +148,7 @@ fn check_all_or_nothing(files: &Files, what: &str) {
     match found {
         Ok(found) => assert_eq!(whole_batches(&found), BATCHES, "{what}"),
         Err(Error::Corruption { .. } | Error::Incompatible { .. } | Error::Missing { .. }) => {
-            let left = files::read(&*fs, Path::new(DIRECTORY)).expect("memory can be read");
+            let left = files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read");
             let (left, before) = (files::without_locks(&left), files::without_locks(files));
             assert!(left == before, "{what}: a refused open changed the directory");
         }
@@ -181,7 +181,7 @@ fn a_changed_byte_in_a_table_is_never_shown() -> Result<(), Error> {
 #[track_caller]
 fn check_readable(files: &Files, sound: &Contents, what: &str) -> bool {
     let fs = MemFs::new();
-    files::write(&*fs, Path::new(DIRECTORY), files).expect("memory can be written");
+    files::write(&fs, Path::new(DIRECTORY), files).expect("memory can be written");
     let db = match Db::open(DIRECTORY, options(&fs)) {
         Ok(db) => db,
         Err(Error::Corruption { .. } | Error::Incompatible { .. }) => return true,
@@ -239,7 +239,7 @@ fn foreign_files_are_left_alone() -> Result<(), Error> {
     }
     let (fs, found) = open(&files);
     assert_eq!(whole_batches(&found?), BATCHES);
-    let left = files::read(&*fs, Path::new(DIRECTORY)).expect("memory can be read");
+    let left = files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read");
     for (name, bytes) in files.iter().filter(|(_, bytes)| *bytes == b"not ours") {
         assert_eq!(left.get(name), Some(bytes), "{name}");
     }

@@ -6,7 +6,7 @@ use shuttle::thread;
 use std::sync::{Arc, Mutex};
 use testkit::load::{Contents, Expected, Families, Writer, contents, with_families};
 use testkit::random::Random;
-use testkit::stop_fs::{Plan, StopFs};
+use testkit::trace_fs::TraceFs;
 
 const WRITERS: u8 = 3;
 const BATCHES: u64 = 14;
@@ -99,21 +99,20 @@ fn options(random: &mut Random, seed: u64) -> Options {
 fn run(seed: u64, crash: Crash) -> Outcome {
     let mut random = Random::new(seed);
     let disk = MemFs::new();
-    let stop_at = random.between(1, 260) as u64;
-    let fs = StopFs::new(disk.clone(), Plan::StopAt(stop_at));
+    disk.stop_after(random.between(1, 260) as u64);
+    let fs = TraceFs::new(Arc::new(disk.clone()));
     let mut options = options(&mut random, seed);
-    options.fs = fs.clone();
+    options.fs = Arc::new(fs.clone());
     let acknowledged = Arc::new(Mutex::new(Vec::new()));
     // The run ends in an error when the file system stops; that is its point.
-    let states_read = work(seed, options.clone(), &acknowledged).unwrap_or(0);
-    let crashed = u64::from(fs.has_stopped());
-    fs.stop();
-    drop(options);
-    if crash == Crash::PowerLoss {
-        disk.power_loss(random.word());
-    }
+    let states_read = work(seed, options, &acknowledged).unwrap_or(0);
+    let crashed = u64::from(disk.is_stopped());
+    let left = match crash {
+        Crash::Kill => disk.kill(),
+        Crash::PowerLoss => disk.crash(random.word()),
+    };
     let acknowledged = std::mem::take(&mut *acknowledged.lock().expect("no writer is left"));
-    let kept = recover(seed, crash, &disk, &acknowledged);
+    let kept = recover(seed, crash, &left, &acknowledged);
     let acknowledged = acknowledged.len() as u64;
     Outcome { trace: fs.trace(), crashed, acknowledged, kept, states_read }
 }
@@ -177,9 +176,9 @@ fn read(db: &Db) -> Result<u64> {
 }
 
 /// Opens what is left and judges it; how many batches there are.
-fn recover(seed: u64, crash: Crash, disk: &Arc<MemFs>, acknowledged: &[Acknowledged]) -> u64 {
+fn recover(seed: u64, crash: Crash, disk: &MemFs, acknowledged: &[Acknowledged]) -> u64 {
     let mut options = options(&mut Random::new(!seed), !seed);
-    options.fs = disk.clone();
+    options.fs = Arc::new(disk.clone());
     let db = Db::open(DIRECTORY, options).expect("what a crash leaves opens");
     let found = contents(&db).expect("what a crash leaves can be read");
     db.verify().expect("what a crash leaves is sound");
