@@ -11,20 +11,14 @@ pub struct Counts {
 impl Counts {
     /// The counters now.
     pub fn now(statistics: &Statistics) -> Counts {
-        Counts {
-            values: Counter::ALL.iter().map(|&c| statistics.get(c)).collect(),
-        }
+        Counts { values: Counter::ALL.iter().map(|&c| statistics.get(c)).collect() }
     }
 
     /// What happened since `before`.
     pub fn since(&self, before: &Counts) -> Counts {
         let pairs = self.values.iter().enumerate();
         let value = |at: usize| before.values.get(at).copied().unwrap_or(0);
-        Counts {
-            values: pairs
-                .map(|(at, now)| now.saturating_sub(value(at)))
-                .collect(),
-        }
+        Counts { values: pairs.map(|(at, now)| now.saturating_sub(value(at))).collect() }
     }
 
     /// One counter.
@@ -36,9 +30,7 @@ impl Counts {
     /// Counters that are not zero, with their names.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let pairs = Counter::ALL.iter().zip(&self.values);
-        pairs
-            .filter(|&(_, &value)| value > 0)
-            .map(|(counter, &value)| (counter.name(), value))
+        pairs.filter(|&(_, &value)| value > 0).map(|(counter, &value)| (counter.name(), value))
     }
 
     /// Bytes written to tables for each byte that the program wrote; `None` if

@@ -32,10 +32,7 @@ impl Directory {
                 if !keep {
                     check_emptiable(path)?;
                 }
-                Ok(Directory {
-                    path: path.to_path_buf(),
-                    temporary: false,
-                })
+                Ok(Directory { path: path.to_path_buf(), temporary: false })
             }
         }
     }
@@ -47,10 +44,7 @@ impl Directory {
             match fs::create_dir(&path) {
                 Ok(()) => {
                     mark(&path)?;
-                    return Ok(Directory {
-                        path,
-                        temporary: true,
-                    });
+                    return Ok(Directory { path, temporary: true });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(BenchError::io(&path)(error)),
@@ -95,11 +89,8 @@ impl Drop for Directory {
 fn mark(path: &Path) -> Result<(), BenchError> {
     fs::create_dir_all(path).map_err(BenchError::io(path))?;
     let marker = path.join(MARKER);
-    fs::write(
-        &marker,
-        "Made by lode bench, which may empty this directory.\n",
-    )
-    .map_err(BenchError::io(&marker))
+    fs::write(&marker, "Made by lode bench, which may empty this directory.\n")
+        .map_err(BenchError::io(&marker))
 }
 
 fn check_emptiable(path: &Path) -> Result<(), BenchError> {
@@ -134,10 +125,7 @@ mod tests {
         let path = scratch("foreign");
         fs::create_dir_all(&path).expect("temporary directory");
         fs::write(path.join("thesis.txt"), "years of work").expect("temporary file");
-        assert!(matches!(
-            Directory::new(Some(&path), false),
-            Err(BenchError::Usage(_))
-        ));
+        assert!(matches!(Directory::new(Some(&path), false), Err(BenchError::Usage(_))));
         let kept = Directory::new(Some(&path), true).expect("keeping is allowed");
         assert!(matches!(kept.empty(), Err(BenchError::Usage(_))));
         assert!(path.join("thesis.txt").exists());

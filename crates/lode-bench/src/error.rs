@@ -43,10 +43,7 @@ impl BenchError {
 impl From<io::Error> for BenchError {
     /// A failed output.
     fn from(source: io::Error) -> BenchError {
-        BenchError::Io {
-            path: PathBuf::new(),
-            source,
-        }
+        BenchError::Io { path: PathBuf::new(), source }
     }
 }
 

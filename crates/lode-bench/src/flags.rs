@@ -162,9 +162,7 @@ fn parse_compression(text: &str) -> Result<Codec, String> {
     let lower = text.to_ascii_lowercase();
     let (name, compression) = match lower.split_once(':') {
         Some(("zstd", level)) => {
-            let level = level
-                .parse()
-                .map_err(|_| format!("{level:?} is not a level of zstd"))?;
+            let level = level.parse().map_err(|_| format!("{level:?} is not a level of zstd"))?;
             (lower.as_str(), Compression::Zstd { level })
         }
         Some(_) => return Err("only zstd has a level, as in zstd:3".to_string()),
@@ -174,16 +172,11 @@ fn parse_compression(text: &str) -> Result<Codec, String> {
             "lz4" => ("lz4", Compression::Lz4),
             "zstd" => ("zstd:1", Compression::Zstd { level: 1 }),
             _ => {
-                return Err(format!(
-                    "{text:?} is none of none, snappy, lz4, zstd, zstd:LEVEL"
-                ));
+                return Err(format!("{text:?} is none of none, snappy, lz4, zstd, zstd:LEVEL"));
             }
         },
     };
-    Ok(Codec {
-        name: name.to_string(),
-        compression,
-    })
+    Ok(Codec { name: name.to_string(), compression })
 }
 
 #[cfg(test)]
@@ -199,9 +192,7 @@ mod tests {
     }
 
     fn flags(line: &str) -> Flags {
-        Line::try_parse_from(line.split_whitespace())
-            .expect(line)
-            .flags
+        Line::try_parse_from(line.split_whitespace()).expect(line).flags
     }
 
     /// A command line written for LevelDB's db_bench is understood as it is.
@@ -214,10 +205,7 @@ mod tests {
              --cache_size=-1 --open_files=0 --bloom_bits=10 --use_existing_db=0 --reuse_logs=0 \
              --db=/tmp/x",
         );
-        assert_eq!(
-            (flags.num, flags.reads, flags.threads),
-            (10, OrDefault(None), 2)
-        );
+        assert_eq!((flags.num, flags.reads, flags.threads), (10, OrDefault(None), 2));
         assert_eq!((flags.value_size, flags.key_prefix), (7, 3));
         assert_eq!(flags.compression.name, "snappy");
         assert!(flags.histogram && !flags.comparisons && !flags.use_existing_db);
@@ -244,19 +232,13 @@ mod tests {
     /// Every codec of the engine can be named.
     #[test]
     fn codecs_are_named() {
-        for (text, name) in [
-            ("0", "none"),
-            ("Snappy", "snappy"),
-            ("lz4", "lz4"),
-            ("zstd:19", "zstd:19"),
-        ] {
+        for (text, name) in
+            [("0", "none"), ("Snappy", "snappy"), ("lz4", "lz4"), ("zstd:19", "zstd:19")]
+        {
             assert_eq!(parse_compression(text).expect(text).name, name);
         }
         for wrong in ["2", "lz4:3", "zstd:x", ""] {
-            assert!(
-                parse_compression(wrong).is_err(),
-                "{wrong} was taken for a codec"
-            );
+            assert!(parse_compression(wrong).is_err(), "{wrong} was taken for a codec");
         }
     }
 }

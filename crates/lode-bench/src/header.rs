@@ -19,38 +19,20 @@ pub fn text(settings: &Settings, directory: &Directory) -> String {
     let compressed = value as f64 * settings.compression_ratio;
     let mib = |bytes: f64| bytes * settings.num as f64 / f64::from(1 << 20);
 
-    row(
-        "Lodestore:",
-        format!("version {}", env!("CARGO_PKG_VERSION")),
-    );
+    row("Lodestore:", format!("version {}", env!("CARGO_PKG_VERSION")));
     if let Some(processor) = system::processor() {
         row("CPU:", processor);
     }
     row("Keys:", format!("{keys} bytes each"));
-    row(
-        "Values:",
-        format!(
-            "{value} bytes each ({:.0} bytes after compression)",
-            compressed
-        ),
-    );
+    row("Values:", format!("{value} bytes each ({:.0} bytes after compression)", compressed));
     row("Entries:", settings.num.to_string());
-    row(
-        "RawSize:",
-        format!("{:.1} MB (estimated)", mib((keys + value) as f64)),
-    );
-    row(
-        "FileSize:",
-        format!("{:.1} MB (estimated)", mib(keys as f64 + compressed)),
-    );
+    row("RawSize:", format!("{:.1} MB (estimated)", mib((keys + value) as f64)));
+    row("FileSize:", format!("{:.1} MB (estimated)", mib(keys as f64 + compressed)));
     row("Threads:", settings.threads.to_string());
     row("Engine:", engine(settings));
     row("Directory:", place(directory));
     if cfg!(debug_assertions) {
-        row(
-            "WARNING:",
-            "built without optimization: figures mean nothing".to_string(),
-        );
+        row("WARNING:", "built without optimization: figures mean nothing".to_string());
     }
     for note in &settings.notes {
         row("Note:", note.clone());
@@ -80,9 +62,5 @@ fn engine(settings: &Settings) -> String {
 
 fn place(directory: &Directory) -> String {
     let path = directory.path().display();
-    if directory.is_temporary() {
-        format!("{path} (removed at the end)")
-    } else {
-        path.to_string()
-    }
+    if directory.is_temporary() { format!("{path} (removed at the end)") } else { path.to_string() }
 }

@@ -63,9 +63,7 @@ impl Histogram {
 
     /// Adds all that `other` has seen.
     pub fn merge(&mut self, other: &Histogram) {
-        self.nanos
-            .add(&other.nanos)
-            .expect("all histograms have the same bounds");
+        self.nanos.add(&other.nanos).expect("all histograms have the same bounds");
     }
 
     /// The figures; `None` if nothing was added.
@@ -165,9 +163,7 @@ fn write_figures(text: &mut String, l: &Latency) {
 /// microseconds and so on), and tenths of a microsecond below 1, where most of
 /// our reads are.
 fn limits_nanos() -> impl Iterator<Item = u64> {
-    const STEPS: [u64; 16] = [
-        10, 12, 14, 16, 18, 20, 25, 30, 35, 40, 45, 50, 60, 70, 80, 90,
-    ];
+    const STEPS: [u64; 16] = [10, 12, 14, 16, 18, 20, 25, 30, 35, 40, 45, 50, 60, 70, 80, 90];
     let tenths = (1..10).map(|n| n * 100);
     let ones = (1..10).map(|n| n * 1_000);
     let rest = (3..12).flat_map(|exponent| STEPS.map(|step| step * 10u64.pow(exponent)));
@@ -204,10 +200,7 @@ mod tests {
             (latency.p99_9_micros, 999.0),
             (latency.max_micros, 1000.0),
         ] {
-            assert!(
-                (found / expected - 1.0).abs() < 2e-3,
-                "{found} is not {expected}"
-            );
+            assert!((found / expected - 1.0).abs() < 2e-3, "{found} is not {expected}");
         }
     }
 
@@ -221,10 +214,7 @@ mod tests {
         a.merge(&b);
         let latency = a.latency().expect("it is not empty");
         assert_eq!(latency.count, 3);
-        assert!(
-            latency.max_micros >= 3.5e9,
-            "an hour is the longest told apart"
-        );
+        assert!(latency.max_micros >= 3.5e9, "an hour is the longest told apart");
     }
 
     /// Rows show their limits, their share and as many marks as it deserves.
@@ -239,10 +229,7 @@ mod tests {
             text.contains("[     0.1,     0.2 )       3  75.000%  75.000% ###############\n"),
             "{text}"
         );
-        assert!(
-            text.contains("[      12,      14 )       1  25.000% 100.000% #####\n"),
-            "{text}"
-        );
+        assert!(text.contains("[      12,      14 )       1  25.000% 100.000% #####\n"), "{text}");
         assert!(text.contains("P50: 0.15 P75: 0.15 P99: 13.0"), "{text}");
     }
 
@@ -258,9 +245,6 @@ mod tests {
     fn limits_ascend() {
         let limits: Vec<u64> = limits_nanos().collect();
         assert!(limits.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(
-            limits[..10],
-            [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]
-        );
+        assert_eq!(limits[..10], [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
     }
 }

@@ -43,10 +43,7 @@ impl KeyShape {
     pub fn buffer(&self) -> KeyBuffer {
         let mut bytes = vec![b'a'; self.prefix_bytes];
         bytes.resize(self.key_bytes(), b'0');
-        let mut buffer = KeyBuffer {
-            shape: *self,
-            bytes,
-        };
+        let mut buffer = KeyBuffer { shape: *self, bytes };
         buffer.set(0);
         buffer
     }
@@ -95,11 +92,7 @@ mod tests {
     use crate::random::Random;
 
     fn shape(format: KeyFormat, prefix_bytes: usize, number_bytes: usize) -> KeyShape {
-        KeyShape {
-            format,
-            prefix_bytes,
-            number_bytes,
-        }
+        KeyShape { format, prefix_bytes, number_bytes }
     }
 
     /// fillrandom of a million entries starts with these keys, the remainders
@@ -117,10 +110,7 @@ mod tests {
     #[test]
     fn second_thread_has_the_next_seed() {
         let mut key = shape(KeyFormat::Leveldb, 2, 16).buffer();
-        assert_eq!(
-            key.set(Random::new(1002).uniform(1_000_000)),
-            b"aa0000000000840614"
-        );
+        assert_eq!(key.set(Random::new(1002).uniform(1_000_000)), b"aa0000000000840614");
     }
 
     /// RocksDB's keys are big-endian and filled up with the digit 0, or cut to
@@ -145,10 +135,7 @@ mod tests {
     /// A billion and more entries have keys of their own; the limit is told.
     #[test]
     fn largest_number_is_known() {
-        assert_eq!(
-            shape(KeyFormat::Leveldb, 0, 16).number_max(),
-            9_999_999_999_999_999
-        );
+        assert_eq!(shape(KeyFormat::Leveldb, 0, 16).number_max(), 9_999_999_999_999_999);
         assert_eq!(shape(KeyFormat::Leveldb, 0, 3).number_max(), 999);
         assert_eq!(shape(KeyFormat::Leveldb, 0, 40).number_max(), u64::MAX);
         assert_eq!(shape(KeyFormat::Rocksdb, 0, 2).number_max(), 65_535);

@@ -125,9 +125,7 @@ impl Ledger {
             }
             choice -= share;
         }
-        let length = self
-            .random
-            .log_uniform(LONG_SCRIPT_BYTES_MIN, SCRIPT_BYTES_MAX as f64);
+        let length = self.random.log_uniform(LONG_SCRIPT_BYTES_MIN, SCRIPT_BYTES_MAX as f64);
         self.random.fill(value, length as usize);
     }
 }
@@ -205,15 +203,8 @@ mod tests {
         let keys: HashSet<&[u8]> = all.iter().map(|(key, _)| &key[..]).collect();
         assert_eq!(keys.len(), all.len());
         let headers = all.iter().filter(|(key, _)| key.len() == 4);
-        assert!(
-            headers
-                .clone()
-                .all(|(_, value)| value.len() == HEADER_BYTES)
-        );
-        assert!(
-            (5..15).contains(&headers.count()),
-            "a block has some 5,700 outputs"
-        );
+        assert!(headers.clone().all(|(_, value)| value.len() == HEADER_BYTES));
+        assert!((5..15).contains(&headers.count()), "a block has some 5,700 outputs");
         assert!(all.iter().all(|(key, _)| matches!(key.len(), 4 | 36)));
     }
 
@@ -228,9 +219,6 @@ mod tests {
         assert_eq!(lengths[lengths.len() / 2], 25);
         assert!((36.5..39.5).contains(&mean), "mean is {mean}");
         let longest = lengths[lengths.len() - 1];
-        assert!(
-            (7_000..=SCRIPT_BYTES_MAX).contains(&longest),
-            "longest is {longest}"
-        );
+        assert!((7_000..=SCRIPT_BYTES_MAX).contains(&longest), "longest is {longest}");
     }
 }

@@ -81,11 +81,7 @@ pub fn run(flags: &Flags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
         let path = directory.path();
         printer.document(&document::text(&settings, path, &lines, &summary, &counts))?;
     }
-    Ok(if stopped {
-        Outcome::Stopped
-    } else {
-        Outcome::Complete
-    })
+    Ok(if stopped { Outcome::Stopped } else { Outcome::Complete })
 }
 
 fn table_bytes(db: &lodestore::Db) -> u64 {
@@ -93,8 +89,6 @@ fn table_bytes(db: &lodestore::Db) -> u64 {
 }
 
 fn counters_text(counts: &counts::Counts) -> String {
-    let rows = counts
-        .named()
-        .map(|(name, value)| format!("{name:<28} {value}\n"));
+    let rows = counts.named().map(|(name, value)| format!("{name:<28} {value}\n"));
     format!("\nCounters\n{}", rows.collect::<String>())
 }

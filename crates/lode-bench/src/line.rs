@@ -115,13 +115,9 @@ impl Line {
 
     /// True if the engine wrote files meanwhile.
     pub fn changed_disk(&self) -> bool {
-        [
-            Counter::LogBytes,
-            Counter::FlushBytes,
-            Counter::CompactionBytesWritten,
-        ]
-        .iter()
-        .any(|counter| self.counters.contains_key(counter.name()))
+        [Counter::LogBytes, Counter::FlushBytes, Counter::CompactionBytesWritten]
+            .iter()
+            .any(|counter| self.counters.contains_key(counter.name()))
     }
 
     /// Time of all measured threads together.
@@ -143,11 +139,7 @@ impl Line {
             let _ = write!(text, " ({found} of {total} found)");
         }
         if let Some(writes) = self.writes_beside {
-            let rate = if self.seconds > 0.0 {
-                writes as f64 / self.seconds
-            } else {
-                0.0
-            };
+            let rate = if self.seconds > 0.0 { writes as f64 / self.seconds } else { 0.0 };
             let _ = write!(text, " (writer: {rate:.0} ops/s)");
         }
         if let Some(remark) = &self.remark {
@@ -198,10 +190,7 @@ mod tests {
     #[test]
     fn lookups_tell_what_was_found() {
         let mut sum = total(2_000, 0, 1_000, 2);
-        sum.found = Some(Found {
-            found: 1_500,
-            total: 2_000,
-        });
+        sum.found = Some(Found { found: 1_500, total: 2_000 });
         sum.beside = Some(70);
         let line = Line::new("readwhilewriting", sum, Around::default());
         assert_eq!(
@@ -223,11 +212,7 @@ mod tests {
     #[test]
     fn nothing_done_is_printed_as_nothing() {
         let remark = Some("(0 ops)".to_string());
-        let around = Around {
-            stopped: true,
-            remark,
-            ..Around::default()
-        };
+        let around = Around { stopped: true, remark, ..Around::default() };
         let line = Line::new("readseq", total(0, 0, 0, 1), around);
         assert_eq!(
             line.text(),

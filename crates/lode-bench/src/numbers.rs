@@ -17,10 +17,7 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
 /// GiB and KB, MB, GB mean the same).
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let upper = text.to_ascii_uppercase();
-    let short = upper
-        .strip_suffix("IB")
-        .or_else(|| upper.strip_suffix('B'))
-        .unwrap_or(&upper);
+    let short = upper.strip_suffix("IB").or_else(|| upper.strip_suffix('B')).unwrap_or(&upper);
     parse_scaled(short, 1_024).ok_or_else(|| {
         format!("{text:?} is not a size; write bytes, or a number with K, M or G, as in 64M")
     })
@@ -62,11 +59,7 @@ fn parse_scaled(text: &str, thousand: u64) -> Option<u64> {
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    digits
-        .replace('_', "")
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(factor)
+    digits.replace('_', "").parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// `1234567` as `1,234,567`.
@@ -91,11 +84,7 @@ pub fn bytes_text(bytes: u64) -> String {
         amount /= 1024.0;
         unit += 1;
     }
-    if unit == 0 {
-        format!("{bytes} B")
-    } else {
-        format!("{amount:.1} {}", UNITS[unit])
-    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{amount:.1} {}", UNITS[unit]) }
 }
 
 /// A duration as a person says it: `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 10 min`.

@@ -28,11 +28,7 @@ impl Printer {
 
     /// Prints what surrounds results, unless only those are wanted.
     pub fn prose(&mut self, text: &str) -> io::Result<()> {
-        if self.output.quiet {
-            Ok(())
-        } else {
-            self.line(text)
-        }
+        if self.output.quiet { Ok(()) } else { self.line(text) }
     }
 
     /// Prints a document on standard output.

@@ -32,12 +32,7 @@ pub struct Progress {
 impl Progress {
     /// A line for `name`, not drawn yet.
     pub fn new(name: &str, goal: Goal) -> Progress {
-        Progress {
-            name: name.to_string(),
-            goal,
-            start: Instant::now(),
-            drawn: false,
-        }
+        Progress { name: name.to_string(), goal, start: Instant::now(), drawn: false }
     }
 
     /// Draws it, `done` operations being done.
@@ -92,21 +87,11 @@ mod tests {
     #[test]
     fn line_tells_rate_and_time_left() {
         assert_eq!(
-            text(
-                "fillseq",
-                Goal::Ops(1_000_000),
-                250_000,
-                Duration::from_secs(5)
-            ),
+            text("fillseq", Goal::Ops(1_000_000), 250_000, Duration::from_secs(5)),
             "fillseq  25 %  250,000 ops  50,000 ops/s  15.0 s left"
         );
         assert_eq!(
-            text(
-                "readseq",
-                Goal::Time(Duration::from_secs(10)),
-                80,
-                Duration::from_secs(4)
-            ),
+            text("readseq", Goal::Time(Duration::from_secs(10)), 80, Duration::from_secs(4)),
             "readseq  40 %  80 ops  20 ops/s  6.0 s left"
         );
     }

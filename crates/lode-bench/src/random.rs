@@ -22,13 +22,7 @@ impl Random {
     /// that would only ever give themselves are replaced by 1.
     pub fn new(seed: u64) -> Random {
         let state = seed & MODULUS;
-        Random {
-            state: if state == 0 || state == MODULUS {
-                1
-            } else {
-                state
-            },
-        }
+        Random { state: if state == 0 || state == MODULUS { 1 } else { state } }
     }
 
     /// The next number, in `1..2^31 - 1`.

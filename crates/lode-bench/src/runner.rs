@@ -44,15 +44,8 @@ impl<'a> Runner<'a> {
     ) -> Result<Runner<'a>, BenchError> {
         let values = ValuePool::new(settings.compression_ratio, settings.value_bytes_max());
         let statistics = Arc::default();
-        let mut runner = Runner {
-            settings,
-            directory,
-            stop,
-            statistics,
-            values,
-            db: None,
-            threads_started: 0,
-        };
+        let mut runner =
+            Runner { settings, directory, stop, statistics, values, db: None, threads_started: 0 };
         if !settings.keep {
             directory.empty()?;
         }
@@ -70,9 +63,7 @@ impl<'a> Runner<'a> {
             }
             if workload.fresh && self.settings.keep {
                 let name = workload.name;
-                printer.line(&format!(
-                    "{name:<12} : skipped (--use_existing_db is true)\n"
-                ))?;
+                printer.line(&format!("{name:<12} : skipped (--use_existing_db is true)\n"))?;
                 continue;
             }
             if workload.fresh {
@@ -126,11 +117,7 @@ impl<'a> Runner<'a> {
         body: fn(&mut Worker<'_>) -> lodestore::Result<()>,
     ) -> Result<Line, BenchError> {
         let settings = self.settings;
-        let measured = if workload.is_once() {
-            1
-        } else {
-            settings.threads
-        };
+        let measured = if workload.is_once() { 1 } else { settings.threads };
         let threads = measured + workload.threads_extra;
         let first_seed = settings.seed + self.threads_started + 1;
         // A benchmark that is one operation takes as many seeds as the others, so
@@ -146,10 +133,7 @@ impl<'a> Runner<'a> {
             Some(limit) => Goal::Time(limit),
             None => Goal::Ops(plan.ops * measured),
         };
-        let progress = settings
-            .output
-            .progress
-            .then(|| Progress::new(workload.name, goal));
+        let progress = settings.output.progress.then(|| Progress::new(workload.name, goal));
         let result = run_threads(&plan, threads as usize, first_seed, body, progress);
         let meters = result.map_err(BenchError::engine(workload.name))?;
 
@@ -157,10 +141,7 @@ impl<'a> Runner<'a> {
             threads: measured,
             stopped: self.stop.load(Ordering::Relaxed),
             remark: self.remark(workload),
-            comparisons: settings
-                .comparisons
-                .as_ref()
-                .map(|c| c.load(Ordering::Relaxed)),
+            comparisons: settings.comparisons.as_ref().map(|c| c.load(Ordering::Relaxed)),
             counts: Counts::now(&self.statistics).since(&before),
             disk_bytes: system::directory_bytes(self.directory.path())
                 .map_err(BenchError::io(self.directory.path()))?,

@@ -85,9 +85,7 @@ impl Settings {
         let keys = key_shape(flags)?;
         check_ranges(flags)?;
         let comparisons = flags.comparisons.then(Arc::<AtomicU64>::default);
-        let progress = flags
-            .progress
-            .unwrap_or_else(|| stderr_is_terminal() && !flags.quiet);
+        let progress = flags.progress.unwrap_or_else(|| stderr_is_terminal() && !flags.quiet);
         Ok(Settings {
             benchmarks,
             num: flags.num,
@@ -128,9 +126,7 @@ impl Settings {
 
     /// How `workload` writes.
     pub fn write_options(&self, workload: &Workload) -> WriteOptions {
-        WriteOptions {
-            sync: self.sync || workload.sync,
-        }
+        WriteOptions { sync: self.sync || workload.sync }
     }
 
     /// The longest value of the run.
@@ -224,11 +220,8 @@ fn engine_options(
     if let Some(counter) = comparisons {
         family.order = KeyOrder::Custom(Arc::new(CountingOrder::new(Arc::clone(counter))));
     }
-    let mut options = Options {
-        family,
-        create_if_missing: !flags.use_existing_db,
-        ..Options::default()
-    };
+    let mut options =
+        Options { family, create_if_missing: !flags.use_existing_db, ..Options::default() };
     if let Some(bytes) = flags.cache_size.0 {
         options.cache_bytes = bytes as usize;
     }
@@ -276,11 +269,7 @@ mod tests {
     }
 
     fn settings(line: &str) -> Result<Settings, BenchError> {
-        Settings::new(
-            &Line::try_parse_from(line.split_whitespace())
-                .expect(line)
-                .flags,
-        )
+        Settings::new(&Line::try_parse_from(line.split_whitespace()).expect(line).flags)
     }
 
     fn refusal(line: &str) -> String {
@@ -337,18 +326,10 @@ mod tests {
         assert_eq!(options.family.table_bytes, 2 << 20);
         assert_eq!(options.family.block_bytes, 8 << 10);
         assert_eq!(options.family.filter_bits_per_key, 0);
-        assert_eq!(
-            (options.cache_bytes, options.background_threads),
-            (1 << 30, 3)
-        );
+        assert_eq!((options.cache_bytes, options.background_threads), (1 << 30, 3));
         let defaults = Options::default();
-        let options = settings("--write_buffer_size 0 --cache_size -1")
-            .expect("valid")
-            .engine;
-        assert_eq!(
-            options.family.memtable_bytes,
-            defaults.family.memtable_bytes
-        );
+        let options = settings("--write_buffer_size 0 --cache_size -1").expect("valid").engine;
+        assert_eq!(options.family.memtable_bytes, defaults.family.memtable_bytes);
         assert_eq!(options.cache_bytes, defaults.cache_bytes);
         assert!(options.create_if_missing);
     }

@@ -163,16 +163,8 @@ impl Summary {
 
     fn stall_sentence(&self, lines: &[Line]) -> String {
         let stalled = self.stall_level0_seconds + self.stall_memtable_seconds;
-        let writing: f64 = lines
-            .iter()
-            .filter(|l| l.wrote())
-            .map(Line::thread_seconds)
-            .sum();
-        let part = if writing > 0.0 {
-            stalled / writing
-        } else {
-            0.0
-        };
+        let writing: f64 = lines.iter().filter(|l| l.wrote()).map(Line::thread_seconds).sum();
+        let part = if writing > 0.0 { stalled / writing } else { 0.0 };
         if part < STALL_PART_LOW {
             return "Writers hardly ever had to wait for background work.".to_string();
         }
@@ -181,10 +173,7 @@ impl Summary {
         } else {
             "flushes lagged; a larger --write_buffer_size evens that out"
         };
-        format!(
-            "Writers waited for {:.0} % of their time, mostly because {cause}.",
-            part * 100.0
-        )
+        format!("Writers waited for {:.0} % of their time, mostly because {cause}.", part * 100.0)
     }
 }
 
@@ -200,11 +189,8 @@ fn row(line: &Line) -> String {
         ),
     };
     if let Some(latency) = &line.latency {
-        let _ = write!(
-            text,
-            "   p99 {:.1} us   max {:.0} us",
-            latency.p99_micros, latency.max_micros
-        );
+        let _ =
+            write!(text, "   p99 {:.1} us   max {:.0} us", latency.p99_micros, latency.max_micros);
     }
     if let Some(rate) = line.cache_hit_rate {
         let _ = write!(text, "   cache {:.0} %", rate * 100.0);
@@ -252,14 +238,7 @@ mod tests {
             elapsed,
             histogram: None,
         };
-        Line::new(
-            name,
-            total,
-            Around {
-                disk_bytes: 64 << 20,
-                ..Around::default()
-            },
-        )
+        Line::new(name, total, Around { disk_bytes: 64 << 20, ..Around::default() })
     }
 
     fn summary(lines: &[Line]) -> Summary {
@@ -275,11 +254,7 @@ mod tests {
     /// Each line, each cost and a sentence about them are there.
     #[test]
     fn summary_tells_lines_costs_and_meaning() {
-        let lines = [
-            line("fillseq", 2_000_000),
-            line("readrandom", 500_000),
-            line("compact", 1),
-        ];
+        let lines = [line("fillseq", 2_000_000), line("readrandom", 500_000), line("compact", 1)];
         let text = summary(&lines).text(&lines);
         for expected in [
             "  fillseq               1,000,000 ops/s        1.000 us/op\n",

@@ -8,9 +8,7 @@ use std::path::Path;
 /// The most memory that this process has had resident so far, in bytes.
 pub fn peak_rss_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
@@ -22,9 +20,7 @@ pub fn processor() -> Option<String> {
     let model = info
         .lines()
         .find_map(|line| line.strip_prefix("model name"))
-        .map_or("unknown model", |rest| {
-            rest.trim_start_matches([' ', '\t', ':'])
-        });
+        .map_or("unknown model", |rest| rest.trim_start_matches([' ', '\t', ':']));
     Some(format!("{cores} * {model}"))
 }
 

@@ -34,17 +34,12 @@ impl ValuePool {
             }
             bytes.extend_from_slice(&piece);
         }
-        ValuePool {
-            bytes: bytes.into(),
-        }
+        ValuePool { bytes: bytes.into() }
     }
 
     /// A cursor over the pool, starting at its beginning.
     pub fn source(&self) -> ValueSource {
-        ValueSource {
-            bytes: Arc::clone(&self.bytes),
-            position: 0,
-        }
+        ValueSource { bytes: Arc::clone(&self.bytes), position: 0 }
     }
 }
 

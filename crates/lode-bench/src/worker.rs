@@ -60,12 +60,7 @@ pub struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// A worker that has done nothing; its clock starts with [`Meter::start`].
     pub fn new(plan: &'a Plan<'a>, index: usize, seed: u64) -> Worker<'a> {
-        Worker {
-            index,
-            random: Random::new(seed),
-            plan,
-            meter: Meter::new(plan),
-        }
+        Worker { index, random: Random::new(seed), plan, meter: Meter::new(plan) }
     }
 }
 
@@ -155,10 +150,7 @@ impl<'a> Meter<'a> {
 
     /// Tells how many lookups found their key.
     pub fn set_found(&mut self, found: u64) {
-        self.found = Some(Found {
-            found,
-            total: self.done,
-        });
+        self.found = Some(Found { found, total: self.done });
     }
 
     /// Tells of operations beside those that are measured: the thread then has
@@ -168,20 +160,13 @@ impl<'a> Meter<'a> {
     }
 
     fn ops_max(&self) -> u64 {
-        if self.plan.duration.is_some() {
-            u64::MAX
-        } else {
-            self.plan.ops
-        }
+        if self.plan.duration.is_some() { u64::MAX } else { self.plan.ops }
     }
 
     #[cold]
     fn check(&mut self) -> bool {
         self.report();
-        let late = self
-            .plan
-            .duration
-            .is_some_and(|limit| self.start.elapsed() >= limit);
+        let late = self.plan.duration.is_some_and(|limit| self.start.elapsed() >= limit);
         if late || self.done >= self.ops_max() || self.plan.stop.load(Ordering::Relaxed) {
             return false;
         }
@@ -190,9 +175,7 @@ impl<'a> Meter<'a> {
     }
 
     fn report(&mut self) {
-        self.plan
-            .done
-            .fetch_add(self.done - self.reported, Ordering::Relaxed);
+        self.plan.done.fetch_add(self.done - self.reported, Ordering::Relaxed);
         self.reported = self.done;
     }
 }

@@ -74,10 +74,7 @@ const WRITES: Workload = Workload {
     body: Body::Threads(write::put_random),
 };
 
-const READS: Workload = Workload {
-    amount: Amount::Reads(1),
-    ..WRITES
-};
+const READS: Workload = Workload { amount: Amount::Reads(1), ..WRITES };
 
 /// Every benchmark, in the order of `--help`. Names, amounts and freshness are
 /// LevelDB's (`Benchmark::Run` of `db_bench.cc`).
@@ -103,11 +100,7 @@ pub const WORKLOADS: &[Workload] = &[
         fresh: true,
         ..WRITES
     },
-    Workload {
-        name: "overwrite",
-        about: "write N values under random keys",
-        ..WRITES
-    },
+    Workload { name: "overwrite", about: "write N values under random keys", ..WRITES },
     Workload {
         name: "fillsync",
         about: "write N/1000 values under random keys, each durable, into an empty database",
@@ -198,10 +191,7 @@ pub const WORKLOADS: &[Workload] = &[
 /// The benchmarks that `list` names, separated by commas.
 /// # Errors: `Usage` names what is unknown, with the nearest name there is.
 pub fn parse_list(list: &str) -> Result<Vec<&'static Workload>, BenchError> {
-    let names = list
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
     let workloads = names.map(find).collect::<Result<Vec<_>, _>>()?;
     if workloads.is_empty() {
         return Err(BenchError::Usage("--benchmarks names none".to_string()));
@@ -221,16 +211,12 @@ fn find(name: &str) -> Result<&'static Workload, BenchError> {
         Some(workload) => format!("did you mean '{}'?", workload.name),
         None => "see --help for the list".to_string(),
     };
-    Err(BenchError::Usage(format!(
-        "unknown benchmark '{name}'; {advice}"
-    )))
+    Err(BenchError::Usage(format!("unknown benchmark '{name}'; {advice}")))
 }
 
 /// The list of benchmarks for `--help`.
 pub fn help() -> String {
-    let rows = WORKLOADS
-        .iter()
-        .map(|w| format!("  {:<18}{}\n", w.name, w.about));
+    let rows = WORKLOADS.iter().map(|w| format!("  {:<18}{}\n", w.name, w.about));
     let list = crate::flags::BENCHMARKS_DEFAULT;
     format!(
         "Benchmarks (N is --num, or --reads, or --writes; of each thread):\n{}\n\

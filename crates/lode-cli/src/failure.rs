@@ -126,29 +126,16 @@ mod tests {
     /// error.
     #[test]
     fn damage_is_told_from_other_errors() {
-        let corruption = Error::Corruption {
-            path: "/x".into(),
-            offset: 7,
-            what: "bad block".to_string(),
-        };
-        let hidden = Error::ReadOnly {
-            cause: Box::new(corruption.clone()),
-        };
-        assert!(matches!(
-            Failure::from(corruption.clone()),
-            Failure::Corruption(_)
-        ));
+        let corruption =
+            Error::Corruption { path: "/x".into(), offset: 7, what: "bad block".to_string() };
+        let hidden = Error::ReadOnly { cause: Box::new(corruption.clone()) };
+        assert!(matches!(Failure::from(corruption.clone()), Failure::Corruption(_)));
         assert!(matches!(Failure::from(hidden), Failure::Corruption(_)));
-        let during = BenchError::Engine {
-            during: "readseq".to_string(),
-            source: corruption,
-        };
+        let during = BenchError::Engine { during: "readseq".to_string(), source: corruption };
         assert!(
             matches!(Failure::from(during), Failure::Corruption(m) if m.starts_with("readseq"))
         );
-        let missing = Error::Missing {
-            what: "no database".to_string(),
-        };
+        let missing = Error::Missing { what: "no database".to_string() };
         assert!(matches!(Failure::from(missing), Failure::Error(m) if m.contains("--create")));
     }
 

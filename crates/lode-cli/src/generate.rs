@@ -38,12 +38,8 @@ pub fn run(what: &Generate) -> Done {
         None if io::stdout().is_terminal() => Err(Failure::Usage(
             "the records are binary: send them into a pipe, or name a file with --out".to_string(),
         )),
-        None => blocks(
-            *count,
-            *seed,
-            BufWriter::with_capacity(1 << 16, io::stdout().lock()),
-        )
-        .map_err(Failure::output),
+        None => blocks(*count, *seed, BufWriter::with_capacity(1 << 16, io::stdout().lock()))
+            .map_err(Failure::output),
     }
 }
 

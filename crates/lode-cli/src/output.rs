@@ -28,11 +28,7 @@ pub struct Output {
 impl Output {
     /// Results in `style`. [`Output::finish`] must be called in the end.
     pub fn new(style: Style) -> Output {
-        Output {
-            style,
-            out: BufWriter::new(io::stdout().lock()),
-            line: Vec::new(),
-        }
+        Output { style, out: BufWriter::new(io::stdout().lock()), line: Vec::new() }
     }
 
     /// An entry: `key TAB value`, or an object.

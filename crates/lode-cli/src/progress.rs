@@ -23,13 +23,7 @@ impl Progress {
     /// far it is.
     pub fn new(verb: &'static str, input_bytes: Option<u64>) -> Progress {
         let shown = io::stderr().is_terminal();
-        Progress {
-            verb,
-            input_bytes,
-            start: Instant::now(),
-            drawn: None,
-            shown,
-        }
+        Progress { verb, input_bytes, start: Instant::now(), drawn: None, shown }
     }
 
     /// Draws it if it is time.
@@ -42,13 +36,7 @@ impl Progress {
             return;
         }
         self.drawn = Some(now);
-        let text = text(
-            self.verb,
-            records,
-            bytes,
-            self.input_bytes,
-            now - self.start,
-        );
+        let text = text(self.verb, records, bytes, self.input_bytes, now - self.start);
         // A terminal that went away is no reason to stop the work.
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
@@ -85,11 +73,7 @@ fn text(
     if let Some(total) = input_bytes.filter(|&total| total > 0 && bytes > 0) {
         let part = (bytes as f64 / total as f64).min(1.0);
         let left = seconds * (1.0 - part) / part;
-        text.push_str(&format!(
-            "  {:.0} %  {} left",
-            part * 100.0,
-            seconds_text(left)
-        ));
+        text.push_str(&format!("  {:.0} %  {} left", part * 100.0, seconds_text(left)));
     }
     text
 }
@@ -106,9 +90,6 @@ mod tests {
             text("load", 2_000, 1 << 20, Some(4 << 20), second),
             "load  2,000 records  2,000 records/s  1.0 MiB/s  25 %  3.0 s left"
         );
-        assert_eq!(
-            text("load", 0, 0, None, second),
-            "load  0 records  0 records/s  0 B/s"
-        );
+        assert_eq!(text("load", 0, 0, None, second), "load  0 records  0 records/s  0 B/s");
     }
 }

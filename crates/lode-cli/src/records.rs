@@ -56,19 +56,10 @@ impl Records {
     pub fn open(path: &Path, format: Format, line_keys: bool) -> Result<Records, Failure> {
         if path.as_os_str() == "-" {
             let input = BufReader::with_capacity(1 << 16, io::stdin());
-            return Ok(Self::new(
-                Box::new(input),
-                format,
-                line_keys,
-                "standard input",
-            ));
+            return Ok(Self::new(Box::new(input), format, line_keys, "standard input"));
         }
         let file = File::open(path).map_err(Failure::io(path))?;
-        let input_bytes = file
-            .metadata()
-            .ok()
-            .filter(|m| m.is_file())
-            .map(|m| m.len());
+        let input_bytes = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
         let input = Box::new(BufReader::with_capacity(1 << 16, file));
         let mut records = Self::new(input, format, line_keys, &path.display().to_string());
         records.input_bytes = input_bytes;
@@ -77,15 +68,7 @@ impl Records {
 
     fn new(input: Box<dyn BufRead>, format: Format, line_keys: bool, name: &str) -> Records {
         let name = name.to_string();
-        Records {
-            input,
-            format,
-            line_keys,
-            name,
-            input_bytes: None,
-            read: 0,
-            offset: 0,
-        }
+        Records { input, format, line_keys, name, input_bytes: None, read: 0, offset: 0 }
     }
 
     /// Length of the input, if it is a file.
@@ -156,9 +139,7 @@ impl Records {
 
     fn read_field(&mut self, field: &mut Vec<u8>, bytes_max: usize) -> Result<(), Failure> {
         let mut length = [0; 4];
-        self.input
-            .read_exact(&mut length)
-            .map_err(|error| self.cut(error))?;
+        self.input.read_exact(&mut length).map_err(|error| self.cut(error))?;
         let length = u64::from(u32::from_le_bytes(length));
         if length > bytes_max as u64 {
             return Err(self.wrong(&format!("its length is given as {length} bytes")));
@@ -181,17 +162,10 @@ impl Records {
     }
 
     fn wrong(&self, what: &str) -> Failure {
-        let unit = if self.format == Format::LengthPrefixed {
-            "record"
-        } else {
-            "line"
-        };
+        let unit = if self.format == Format::LengthPrefixed { "record" } else { "line" };
         let number = self.read + 1;
         let offset = self.offset;
-        Failure::Error(format!(
-            "{}: {unit} {number} at byte {offset}: {what}",
-            self.name
-        ))
+        Failure::Error(format!("{}: {unit} {number} at byte {offset}: {what}", self.name))
     }
 }
 
@@ -227,10 +201,7 @@ mod tests {
 
     fn pairs(expected: &[(&str, &str)]) -> Pairs {
         let bytes = |text: &str| text.as_bytes().to_vec();
-        expected
-            .iter()
-            .map(|(key, value)| (bytes(key), bytes(value)))
-            .collect()
+        expected.iter().map(|(key, value)| (bytes(key), bytes(value))).collect()
     }
 
     /// The first tab splits a line; empty keys, empty values and a last line
@@ -238,10 +209,7 @@ mod tests {
     #[test]
     fn lines_split_at_the_first_tab() {
         let (all, error) = read(b"a\t1\n\tx\nb\t\nc\t2\t3", Format::Lines, false);
-        assert_eq!(
-            all,
-            pairs(&[("a", "1"), ("", "x"), ("b", ""), ("c", "2\t3")])
-        );
+        assert_eq!(all, pairs(&[("a", "1"), ("", "x"), ("b", ""), ("c", "2\t3")]));
         assert_eq!(error, None);
     }
 
@@ -251,10 +219,7 @@ mod tests {
         let (all, error) = read(b"a\t1\nb 2\n", Format::Lines, false);
         assert_eq!(all.len(), 1);
         let error = error.expect("line 2 has no tab");
-        assert!(
-            error.contains("line 2 at byte") && error.contains("--line-keys"),
-            "{error}"
-        );
+        assert!(error.contains("line 2 at byte") && error.contains("--line-keys"), "{error}");
     }
 
     /// Whole lines are keys, or values under their number, tabs included.
@@ -263,11 +228,8 @@ mod tests {
         let (all, _) = read(b"a\t1\n\nb", Format::Lines, true);
         assert_eq!(all, pairs(&[("a\t1", ""), ("", ""), ("b", "")]));
         let (all, _) = read(b"x\r\n\ny", Format::Text, false);
-        let expected = [
-            ("0000000000000001", "x\r"),
-            ("0000000000000002", ""),
-            ("0000000000000003", "y"),
-        ];
+        let expected =
+            [("0000000000000001", "x\r"), ("0000000000000002", ""), ("0000000000000003", "y")];
         assert_eq!(all, pairs(&expected));
     }
 
@@ -283,11 +245,7 @@ mod tests {
         for cut in 0..bytes.len() {
             let (all, error) = read(&bytes[..cut], Format::LengthPrefixed, false);
             assert_eq!(all.len(), usize::from(cut >= first), "cut at {cut}");
-            assert_eq!(
-                error.is_none(),
-                cut == 0 || cut == first,
-                "cut at {cut}: {error:?}"
-            );
+            assert_eq!(error.is_none(), cut == 0 || cut == first, "cut at {cut}: {error:?}");
         }
     }
 

@@ -1,8 +1,56 @@
-//! STAND-IN, never committed.
-#![allow(dead_code, missing_docs, unused_variables, clippy::all, unused_imports)]
-mod error; mod sync; mod scheduler; mod stats; mod key; mod merge_operator;
+//! Lodestore: an ordered, embedded key-value store (a log-structured merge tree).
+//!
+//! Read this file from top to bottom: it is the architecture. A module uses
+//! only modules declared above it (a test checks that), so each can be read
+//! knowing nothing of what follows.
+
+// What the rest stands on: failure, concurrency, time.
+mod error;
+mod sync;
+mod scheduler;
+mod stats;
+
+// Bytes: numbers, checksums, keys and their order.
+mod coding;
+mod checksum;
+mod key;
+mod merge_operator;
+mod cursor;
+
+// Files, and the cache of what was read from them.
 pub mod fs;
-mod standin;
+mod filename;
+mod cache;
+
+// Logs: what a write leaves behind before it is acknowledged.
+mod batch;
+mod record;
+mod wal;
+
+// The two homes of an entry: memory, then tables.
+mod memtable;
+mod table;
+mod tables;
+
+// Which tables make up the database, and how that changes durably.
+mod version;
+mod versions;
+
+// Reading across homes, and moving entries down the levels.
+mod merge;
+mod visible;
+mod compact;
+mod options;
+
+// The database: the paths of a write, a read, a flush, a compaction.
+mod db;
+
+pub use batch::{FamilyId, Record, WriteBatch};
+pub use cache::Cache;
+pub use db::{
+    Db, DbCursor, Family, LevelStats, LogPin, Range, ReadOptions, Snapshot, Stats, Updates, Value,
+    VerifyReport,
+};
 pub use error::{Error, Result};
 pub use fs::{Fs, MemFs, OsFs};
 pub use key::{Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SequenceNumber, VALUE_BYTES_MAX};
@@ -10,4 +58,4 @@ pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
 pub use options::{FamilyOptions, Options, WriteOptions};
 pub use scheduler::Scheduler;
 pub use stats::{Counter, Statistics};
-pub use standin::*; pub use fs::Fs;
+pub use table::Compression;

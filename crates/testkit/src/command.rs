@@ -181,10 +181,9 @@ impl Output {
                 let ending = error.iter().map(|kind| format!("error {kind}"));
                 entries.iter().map(entry).chain(ending).collect()
             }
-            Output::Positions(positions) => positions
-                .iter()
-                .map(|p| p.as_ref().map_or("(end)".to_string(), entry))
-                .collect(),
+            Output::Positions(positions) => {
+                positions.iter().map(|p| p.as_ref().map_or("(end)".to_string(), entry)).collect()
+            }
             Output::Failed(kind) => vec![format!("error {kind}")],
         }
     }

@@ -338,8 +338,18 @@ impl Iterator for Generator {
 /// zeros or all ones, and some of the kinds that users have.
 fn keys(random: &mut Random, keys_max: usize) -> Vec<Vec<u8>> {
     let odd: [&[u8]; 12] = [
-        b"", b"\0", b"\0\0", b"\0\x01", b"\xff", b"\xff\xff", b"\xff\0", b"a", b"a\0", b"ab",
-        b"abc", b"b",
+        b"",
+        b"\0",
+        b"\0\0",
+        b"\0\x01",
+        b"\xff",
+        b"\xff\xff",
+        b"\xff\0",
+        b"a",
+        b"a\0",
+        b"ab",
+        b"abc",
+        b"b",
     ];
     let mut keys: Vec<Vec<u8>> = odd.iter().map(|key| key.to_vec()).collect();
     for i in 0..random.between(4, keys_max) {

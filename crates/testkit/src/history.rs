@@ -206,8 +206,8 @@ fn difference(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Model;
     use crate::command::Read;
+    use crate::model::Model;
 
     fn contents(model: &mut Model, history: &[Command]) -> Contents {
         let Output::Text(names) = model.run(&Command::Families) else {

@@ -41,8 +41,10 @@ impl Writer {
     pub fn changes(&self, index: u64) -> Vec<Change> {
         let seed = self.seed ^ u64::from(self.id) << 56 ^ index.wrapping_mul(0x9e37_79b9);
         let mut random = Random::new(seed);
-        let change = |family: &str, key: String, action: Action| {
-            Change { family: family.to_string(), key: key.as_bytes().into(), action }
+        let change = |family: &str, key: String, action: Action| Change {
+            family: family.to_string(),
+            key: key.as_bytes().into(),
+            action,
         };
         let mut changes = Vec::new();
         for _ in 0..random.between(1, 6) {
@@ -59,7 +61,11 @@ impl Writer {
         }
         let number = |n: u64| Datum::Literal(n.to_le_bytes().to_vec());
         let count = Datum::Literal(COUNT_KEY.to_vec());
-        changes.push(Change { family: COUNT.to_string(), key: count, action: Action::Merge(number(1)) });
+        changes.push(Change {
+            family: COUNT.to_string(),
+            key: count,
+            action: Action::Merge(number(1)),
+        });
         changes.push(change("default", self.marker(), Action::Put(number(index))));
         changes
     }
@@ -157,7 +163,8 @@ impl Expected {
                 Action::Put(value) => drop(entries.insert(key, value.bytes())),
                 Action::Delete => drop(entries.remove(&key)),
                 Action::Merge(operand) => {
-                    let value = crate::model::merge(operator, entries.remove(&key), &operand.bytes());
+                    let value =
+                        crate::model::merge(operator, entries.remove(&key), &operand.bytes());
                     entries.insert(key, value.expect("operands make sense"));
                 }
             }

@@ -53,9 +53,7 @@ pub fn command(line: &str) -> Parsed<Command> {
         "sync-log" => Command::SyncLog,
         "resume" => Command::Resume,
         "sequence" => Command::Sequence,
-        "property" => {
-            Command::Property { name: words.argument("name")?, family: words.family()? }
-        }
+        "property" => Command::Property { name: words.argument("name")?, family: words.family()? },
         _ => return Err(format!("no command {verb}")),
     };
     words.finish()?;
@@ -210,9 +208,10 @@ impl Words {
     }
 
     fn option(&mut self, name: &str) -> Option<String> {
-        let at = self.rest.iter().position(|word| {
-            word.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
-        })?;
+        let at = self
+            .rest
+            .iter()
+            .position(|word| word.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')))?;
         Some(self.rest.remove(at)[name.len() + 1..].to_string())
     }
 
@@ -270,9 +269,15 @@ mod tests {
     /// A slip in a script is an error that names it, not another command.
     #[test]
     fn slips_are_reported() {
-        for line in
-            ["putt a 1", "put a", "put a 1 2", "get a of=x", "cursor first", "batch put a 1 ; b", ""]
-        {
+        for line in [
+            "putt a 1",
+            "put a",
+            "put a 1 2",
+            "get a of=x",
+            "cursor first",
+            "batch put a 1 ; b",
+            "",
+        ] {
             assert!(command(line).is_err(), "{line}");
         }
     }

@@ -96,7 +96,8 @@ mod tests {
     /// What a surface prints is put below the line, whatever was there before.
     #[test]
     fn expectations_are_rewritten_in_place() {
-        let text = "# story\nopen db create=yes\nput a 1\nget a\nget b\n----\nwrong\n\nsequence\n----\n";
+        let text =
+            "# story\nopen db create=yes\nput a 1\nget a\nget b\n----\nwrong\n\nsequence\n----\n";
         let expected = "# story\nopen db create=yes\nput a 1\nget a\nget b\n----\n1\n(absent)\n\n\
                         sequence\n----\n1\n";
         let found = run_text(text, &mut Model::default());

@@ -17,12 +17,7 @@ pub fn hot(worker: &mut Worker<'_>) -> Result<()> {
 }
 
 fn look_up(worker: &mut Worker<'_>, range: u64) -> Result<()> {
-    let Worker {
-        random,
-        plan,
-        meter,
-        ..
-    } = worker;
+    let Worker { random, plan, meter, .. } = worker;
     let mut key = plan.keys.buffer();
     let mut found = 0;
     while meter.more() {
@@ -36,12 +31,7 @@ fn look_up(worker: &mut Worker<'_>, range: u64) -> Result<()> {
 
 /// Looks up random keys that no benchmark writes.
 pub fn missing(worker: &mut Worker<'_>) -> Result<()> {
-    let Worker {
-        random,
-        plan,
-        meter,
-        ..
-    } = worker;
+    let Worker { random, plan, meter, .. } = worker;
     let mut key = plan.keys.buffer();
     let mut found = 0;
     while meter.more() {
@@ -59,22 +49,14 @@ pub fn random_while_writing(worker: &mut Worker<'_>) -> Result<()> {
     if worker.index > 0 {
         return random(worker);
     }
-    let Worker {
-        random,
-        plan,
-        meter,
-        ..
-    } = worker;
+    let Worker { random, plan, meter, .. } = worker;
     let mut key = plan.keys.buffer();
     let mut values = plan.values.source();
     let mut batch = lodestore::WriteBatch::new();
     let mut written = 0;
     while plan.running.load(Ordering::Relaxed) > 1 {
         batch.clear();
-        batch.put(
-            key.set(random.uniform(plan.num)),
-            values.next(plan.value_bytes),
-        );
+        batch.put(key.set(random.uniform(plan.num)), values.next(plan.value_bytes));
         plan.db.write_with(&plan.write_options, &mut batch)?;
         written += 1;
     }
@@ -121,12 +103,7 @@ fn scan(
 
 /// Makes a cursor and seeks, for each operation anew.
 pub fn seek_random(worker: &mut Worker<'_>) -> Result<()> {
-    let Worker {
-        random,
-        plan,
-        meter,
-        ..
-    } = worker;
+    let Worker { random, plan, meter, .. } = worker;
     let mut key = plan.keys.buffer();
     let mut found = 0;
     while meter.more() {

@@ -75,12 +75,7 @@ fn write_batches(
     worker: &mut Worker<'_>,
     mut add: impl FnMut(&mut Random, u64, &mut WriteBatch) -> usize,
 ) -> Result<()> {
-    let Worker {
-        random,
-        plan,
-        meter,
-        ..
-    } = worker;
+    let Worker { random, plan, meter, .. } = worker;
     let mut batch = WriteBatch::new();
     while meter.more() {
         batch.clear();

@@ -68,20 +68,14 @@ pub fn run(target: &Target, compare: &Compare) -> Done {
     let mut records = Records::open(&compare.file, compare.format, compare.line_keys)?;
     let (_db, family) = target.open_for_reading()?;
     let sorted = sort(&mut records)?;
-    let mut comparison = Comparison {
-        counts: Counts::default(),
-        shown: Vec::new(),
-        read: 0,
-        bytes: 0,
-    };
+    let mut comparison =
+        Comparison { counts: Counts::default(), shown: Vec::new(), read: 0, bytes: 0 };
     comparison.counts.records = records.count();
     comparison.run(&family, sorted, compare.lookups)?;
     report(target, &comparison)?;
     match comparison.counts.equal() {
         true => Ok(()),
-        false => Err(Failure::Negative(
-            "the database and the file differ".to_string(),
-        )),
+        false => Err(Failure::Negative("the database and the file differ".to_string())),
     }
 }
 
@@ -158,8 +152,7 @@ impl Comparison {
         if value.as_deref() != Some(&record.value[..]) {
             self.counts.lookups_wrong += 1;
             if self.counts.lookups_wrong <= SHOWN_MAX {
-                self.shown
-                    .push(format!("lookup is wrong: {}", escaped(&record.key)));
+                self.shown.push(format!("lookup is wrong: {}", escaped(&record.key)));
             }
         }
         Ok(())

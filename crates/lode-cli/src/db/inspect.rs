@@ -39,20 +39,11 @@ pub fn stats(target: &Target) -> Done {
 pub fn levels(target: &Target) -> Done {
     let (_db, family) = target.open_for_reading()?;
     let stats = family.stats();
-    let mut text = format!(
-        "{:>5} {:>8} {:>14} {:>12}\n",
-        "level", "tables", "entries", "size"
-    );
+    let mut text = format!("{:>5} {:>8} {:>14} {:>12}\n", "level", "tables", "entries", "size");
     let mut objects = Vec::new();
     let (mut files, mut entries) = (0, 0);
     for (level, of) in stats.levels.iter().enumerate() {
-        row(
-            &mut text,
-            &level.to_string(),
-            of.files,
-            of.entries,
-            of.bytes,
-        );
+        row(&mut text, &level.to_string(), of.files, of.entries, of.bytes);
         objects.push(json!({
             "level": level, "tables": of.files, "entries": of.entries, "bytes": of.bytes,
         }));

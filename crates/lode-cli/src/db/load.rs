@@ -42,11 +42,7 @@ pub struct Load {
 pub fn run(target: &Target, load: &Load) -> Done {
     check_format(load.format, load.line_keys)?;
     let mut records = Records::open(&load.file, load.format, load.line_keys)?;
-    let absent = if load.create {
-        Absent::Create
-    } else {
-        Absent::Refuse
-    };
+    let absent = if load.create { Absent::Create } else { Absent::Refuse };
     let (db, family) = target.open_for_writing(absent)?;
     let mut loader = Loader {
         db: &db,
@@ -72,19 +68,14 @@ pub fn run(target: &Target, load: &Load) -> Done {
         grouped(rate)
     );
     let mut output = target.output();
-    output.report(
-        &text,
-        json!({ "records": written, "bytes": bytes, "seconds": seconds }),
-    )?;
+    output.report(&text, json!({ "records": written, "bytes": bytes, "seconds": seconds }))?;
     output.finish()
 }
 
 /// `--line-keys` says something about lines only.
 pub fn check_format(format: Format, line_keys: bool) -> Done {
     match line_keys && format != Format::Lines {
-        true => Err(Failure::Usage(
-            "--line-keys goes with --format lines only".to_string(),
-        )),
+        true => Err(Failure::Usage("--line-keys goes with --format lines only".to_string())),
         false => Ok(()),
     }
 }
@@ -114,8 +105,7 @@ impl Loader<'_> {
                     return Err(failure.noting(&kept));
                 }
             }
-            self.batch
-                .put_in(self.family.id(), &record.key, &record.value);
+            self.batch.put_in(self.family.id(), &record.key, &record.value);
             self.bytes += (record.key.len() + record.value.len()) as u64;
             if self.batch.bytes() >= BATCH_BYTES {
                 self.write()?;

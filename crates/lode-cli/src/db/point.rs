@@ -64,21 +64,14 @@ pub fn get(target: &Target, get: &Get) -> Done {
     output.finish()?;
     match value {
         Some(_) => Ok(()),
-        None => Err(Failure::Negative(format!(
-            "there is no key '{}'",
-            escaped(&key)
-        ))),
+        None => Err(Failure::Negative(format!("there is no key '{}'", escaped(&key)))),
     }
 }
 
 /// Stores an entry.
 pub fn put(target: &Target, put: &Put) -> Done {
     let (key, value) = (target.bytes(&put.key)?, target.bytes(&put.value)?);
-    let absent = if put.create {
-        Absent::Create
-    } else {
-        Absent::Refuse
-    };
+    let absent = if put.create { Absent::Create } else { Absent::Refuse };
     let (_db, family) = target.open_for_writing(absent)?;
     Ok(family.put_with(&WriteOptions { sync: put.sync }, &key, &value)?)
 }

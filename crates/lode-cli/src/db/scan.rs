@@ -59,20 +59,12 @@ pub fn run(target: &Target, scan: &Scan) -> Done {
     let limit = scan.limit.unwrap_or(u64::MAX);
     let mut printed = 0;
     if limit > 0 {
-        if scan.reverse {
-            cursor.last()
-        } else {
-            cursor.first()
-        }
+        if scan.reverse { cursor.last() } else { cursor.first() }
     }
     while printed < limit && cursor.valid() {
         print(&mut output, scan, &cursor)?;
         printed += 1;
-        if scan.reverse {
-            cursor.prev()
-        } else {
-            cursor.next()
-        }
+        if scan.reverse { cursor.prev() } else { cursor.next() }
     }
     cursor.status()?;
     output.finish()

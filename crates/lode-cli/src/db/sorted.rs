@@ -37,13 +37,7 @@ impl Default for Sorter {
 impl Sorter {
     fn with_limits(run_bytes: usize, runs_max: usize) -> Sorter {
         let (bytes, entries, runs) = (Vec::new(), Vec::new(), Vec::new());
-        Sorter {
-            bytes,
-            entries,
-            runs,
-            run_bytes,
-            runs_max,
-        }
+        Sorter { bytes, entries, runs, run_bytes, runs_max }
     }
 
     /// Adds a record; it takes the place of an earlier one with the same key.
@@ -54,11 +48,7 @@ impl Sorter {
         self.bytes.extend_from_slice(&record.value);
         self.entries.push((start, middle, self.bytes.len()));
         let used = self.bytes.len() + self.entries.len() * size_of::<(usize, usize, usize)>();
-        if used >= self.run_bytes {
-            self.spill().map_err(failed)
-        } else {
-            Ok(())
-        }
+        if used >= self.run_bytes { self.spill().map_err(failed) } else { Ok(()) }
     }
 
     /// All records in the order of their keys.
@@ -71,8 +61,7 @@ impl Sorter {
     fn spill(&mut self) -> io::Result<()> {
         let bytes = &self.bytes;
         // Stable: of equal keys the one pushed last stays last.
-        self.entries
-            .sort_by(|a, b| bytes[a.0..a.1].cmp(&bytes[b.0..b.1]));
+        self.entries.sort_by(|a, b| bytes[a.0..a.1].cmp(&bytes[b.0..b.1]));
         let mut run = BufWriter::new(tempfile::tempfile()?);
         for (at, &(start, middle, end)) in self.entries.iter().enumerate() {
             let key = &bytes[start..middle];
@@ -84,11 +73,7 @@ impl Sorter {
         self.runs.push(finish_run(run)?);
         self.bytes.clear();
         self.entries.clear();
-        if self.runs.len() >= self.runs_max {
-            self.merge_runs()
-        } else {
-            Ok(())
-        }
+        if self.runs.len() >= self.runs_max { self.merge_runs() } else { Ok(()) }
     }
 
     fn merge_runs(&mut self) -> io::Result<()> {
@@ -111,10 +96,7 @@ fn finish_run(run: BufWriter<File>) -> io::Result<File> {
 
 fn failed(error: io::Error) -> Failure {
     let place = std::env::temp_dir();
-    Failure::Error(format!(
-        "sorting the records in {}: {error}",
-        place.display()
-    ))
+    Failure::Error(format!("sorting the records in {}: {error}", place.display()))
 }
 
 /// Gives records in the order of their keys, each key once.
@@ -135,10 +117,7 @@ struct Head {
 impl Sorted {
     fn new(files: Vec<File>) -> io::Result<Sorted> {
         let runs = files.into_iter().map(BufReader::new).collect();
-        let mut sorted = Sorted {
-            runs,
-            heap: BinaryHeap::new(),
-        };
+        let mut sorted = Sorted { runs, heap: BinaryHeap::new() };
         for run in 0..sorted.runs.len() {
             sorted.refill(run, Record::default())?;
         }
@@ -154,28 +133,12 @@ impl Sorted {
         let Some(Reverse(first)) = self.heap.pop() else {
             return Ok(false);
         };
-        while self
-            .heap
-            .peek()
-            .is_some_and(|Reverse(older)| older.key == first.key)
-        {
+        while self.heap.peek().is_some_and(|Reverse(older)| older.key == first.key) {
             if let Some(Reverse(older)) = self.heap.pop() {
-                self.refill(
-                    older.order.0,
-                    Record {
-                        key: older.key,
-                        value: older.value,
-                    },
-                )?;
+                self.refill(older.order.0, Record { key: older.key, value: older.value })?;
             }
         }
-        let spare = std::mem::replace(
-            record,
-            Record {
-                key: first.key,
-                value: first.value,
-            },
-        );
+        let spare = std::mem::replace(record, Record { key: first.key, value: first.value });
         self.refill(first.order.0, spare)?;
         Ok(true)
     }
@@ -193,11 +156,7 @@ impl Sorted {
             reader.read_exact(field)?;
         }
         let Record { key, value } = spare;
-        self.heap.push(Reverse(Head {
-            key,
-            order: Reverse(run),
-            value,
-        }));
+        self.heap.push(Reverse(Head { key, order: Reverse(run), value }));
         Ok(())
     }
 }
@@ -208,10 +167,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn record(key: &str, value: String) -> Record {
-        Record {
-            key: key.as_bytes().to_vec(),
-            value: value.into_bytes(),
-        }
+        Record { key: key.as_bytes().to_vec(), value: value.into_bytes() }
     }
 
     /// Whatever the size of runs and the number of files, each key comes once,
@@ -231,11 +187,7 @@ mod tests {
             while sorted.next(&mut record).expect("temporary files") {
                 found.push((record.key.clone(), record.value.clone()));
             }
-            assert_eq!(
-                found,
-                expected.into_iter().collect::<Vec<_>>(),
-                "runs of {run_bytes}"
-            );
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "runs of {run_bytes}");
         }
     }
 

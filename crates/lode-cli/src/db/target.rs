@@ -56,10 +56,7 @@ impl Target {
     /// Opens the database for writing.
     pub fn open_for_writing(&self, absent: Absent) -> Result<(Db, Family), Failure> {
         let create_if_missing = absent == Absent::Create;
-        let options = Options {
-            create_if_missing,
-            ..Options::default()
-        };
+        let options = Options { create_if_missing, ..Options::default() };
         let db = Db::open(self.path()?, options)?;
         let family = match (db.family(&self.family), absent) {
             (Some(family), _) => family,
@@ -92,9 +89,6 @@ impl Target {
 
     /// Standard output in the style that was asked for.
     pub fn output(&self) -> Output {
-        Output::new(Style {
-            json: self.json,
-            hex: self.hex,
-        })
+        Output::new(Style { json: self.json, hex: self.hex })
     }
 }

@@ -68,9 +68,7 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Place {
-        Place {
-            directory: tempfile::tempdir().expect("a temporary directory"),
-        }
+        Place { directory: tempfile::tempdir().expect("a temporary directory") }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -153,8 +153,7 @@ impl TableCursor {
     /// The entry of the block here that is the first not before the target,
     /// and whether it is a version of the same key.
     fn find(&self, user_key: &[u8], trailer: Trailer) -> (usize, bool) {
-        self.layout
-            .find(self.block().bytes(), user_key, trailer, &self.table.order)
+        self.layout.find(self.block().bytes(), user_key, trailer, &self.table.order)
     }
 }
 

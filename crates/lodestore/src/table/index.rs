@@ -235,12 +235,7 @@ impl Index {
             suffix_offsets = Some(offsets);
         }
         let entries = reader.bytes(straddlers.checked_mul(12)?)?;
-        let straddlers = entries
-            .as_chunks::<12>()
-            .0
-            .iter()
-            .map(decode_straddler)
-            .collect();
+        let straddlers = entries.as_chunks::<12>().0.iter().map(decode_straddler).collect();
         reader.is_empty().then_some(Index {
             blocks,
             prefix,
@@ -401,10 +396,7 @@ fn levels(heads: &[u64]) -> Vec<Box<[u64]>> {
         if below.len() < GROUP {
             return levels;
         }
-        let above = below
-            .chunks_exact(GROUP)
-            .map(|group| group[GROUP - 1])
-            .collect();
+        let above = below.chunks_exact(GROUP).map(|group| group[GROUP - 1]).collect();
         levels.push(above);
     }
 }
@@ -414,12 +406,7 @@ fn levels(heads: &[u64]) -> Vec<Box<[u64]>> {
 #[inline]
 fn first_in_group(level: &[u64], group: usize, head: u64) -> usize {
     let start = group * GROUP;
-    let below = |heads: &[u64]| {
-        heads
-            .iter()
-            .map(|&other| usize::from(other < head))
-            .sum::<usize>()
-    };
+    let below = |heads: &[u64]| heads.iter().map(|&other| usize::from(other < head)).sum::<usize>();
     match level[start..].first_chunk::<GROUP>() {
         Some(full) => start + below(full),
         None => start + below(&level[start..]),

@@ -332,9 +332,7 @@ impl Layout {
             KeyOrder::Custom(comparator) => {
                 let compare = |i| comparator.compare(self.suffix(bytes, i), user_key);
                 let found = partition(0, self.count, |i| {
-                    compare(i)
-                        .then_with(|| trailer.cmp(&self.trailer(bytes, i)))
-                        .is_lt()
+                    compare(i).then_with(|| trailer.cmp(&self.trailer(bytes, i))).is_lt()
                 });
                 (found, found < self.count && compare(found).is_eq())
             }
@@ -356,10 +354,7 @@ impl Layout {
         } else if tied(low) && self.is_tied_before(bytes, low, rest, trailer) {
             low += 1;
         }
-        (
-            low,
-            tied(low) && self.compare_tied(bytes, low, rest).is_eq(),
-        )
+        (low, tied(low) && self.compare_tied(bytes, low, rest).is_eq())
     }
 
     /// The first entry whose head is at least `head`, without branches that
@@ -380,9 +375,7 @@ impl Layout {
     #[inline]
     fn is_tied_before(&self, bytes: &[u8], i: usize, rest: &[u8], trailer: Trailer) -> bool {
         let by_key = self.compare_tied(bytes, i, rest);
-        by_key
-            .then_with(|| trailer.cmp(&self.trailer(bytes, i)))
-            .is_lt()
+        by_key.then_with(|| trailer.cmp(&self.trailer(bytes, i))).is_lt()
     }
 
     /// Compares the key of entry `i`, less the prefix, with `rest`, whose head
@@ -409,9 +402,7 @@ impl Layout {
     /// True if entry `i + 1` has the user key of entry `i`.
     pub(super) fn same_key_follows(&self, bytes: &[u8], i: usize, order: &KeyOrder) -> bool {
         if let KeyOrder::Custom(comparator) = order {
-            return comparator
-                .compare(self.suffix(bytes, i), self.suffix(bytes, i + 1))
-                .is_eq();
+            return comparator.compare(self.suffix(bytes, i), self.suffix(bytes, i + 1)).is_eq();
         }
         self.head(bytes, i) == self.head(bytes, i + 1)
             && self.head_length(bytes, i) == self.head_length(bytes, i + 1)

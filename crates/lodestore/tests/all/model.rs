@@ -38,7 +38,8 @@ impl Reached {
     }
 
     fn add_history(&mut self, history: &[Command]) {
-        let (mut flushed_since_snapshot, mut merged, mut merged_then_flushed) = (false, false, false);
+        let (mut flushed_since_snapshot, mut merged, mut merged_then_flushed) =
+            (false, false, false);
         let mut dropped = Vec::new();
         for command in history {
             match command {
@@ -121,8 +122,7 @@ fn run(history: &[Command], on_disk: bool, reached: &mut Reached) -> Option<Box<
 
 /// The history of a seed, and at its end a look at everything after reopening.
 fn history(seed: u64) -> Vec<Command> {
-    let mut history: Vec<Command> =
-        Generator::new(seed, Shape::default()).take(COMMANDS).collect();
+    let mut history: Vec<Command> = Generator::new(seed, Shape::default()).take(COMMANDS).collect();
     let mut model = Model::default();
     history.iter().for_each(|command| drop(model.run(command)));
     history.push(testkit::parse::command("open db").expect("a command"));

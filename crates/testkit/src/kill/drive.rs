@@ -39,8 +39,11 @@ pub struct Report {
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let total: usize = self.kills.values().sum();
-        writeln!(f, "{total} kills, {} acknowledged steps kept, {} of those in doubt kept",
-            self.steps_kept, self.steps_in_doubt_kept)?;
+        writeln!(
+            f,
+            "{total} kills, {} acknowledged steps kept, {} of those in doubt kept",
+            self.steps_kept, self.steps_in_doubt_kept
+        )?;
         for (point, count) in &self.kills {
             writeln!(f, "  {:18} {count}", point.map_or("at some moment", Point::name))?;
         }
@@ -182,7 +185,8 @@ impl Tested {
         let differences = [least, least + 1].map(|step| keeper_difference(step, found));
         let kept = differences.iter().position(Option::is_none);
         let difference = differences[0].clone().unwrap_or_default();
-        let kept = kept.ok_or_else(|| format!("after {least} steps of the keeper: {difference}"))?;
+        let kept =
+            kept.ok_or_else(|| format!("after {least} steps of the keeper: {difference}"))?;
         *done = least + kept as u64;
         Ok(())
     }

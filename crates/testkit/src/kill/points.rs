@@ -117,8 +117,11 @@ impl PointFs {
         result
     }
 
-    fn wrap(&self, path: &Path, file: io::Result<Box<dyn WritableFile>>)
-    -> io::Result<Box<dyn WritableFile>> {
+    fn wrap(
+        &self,
+        path: &Path,
+        file: io::Result<Box<dyn WritableFile>>,
+    ) -> io::Result<Box<dyn WritableFile>> {
         let (path, trigger) = (path.to_path_buf(), self.trigger.clone());
         Ok(Box::new(PointFile { inner: file?, path, trigger }))
     }
