@@ -1,5 +1,5 @@
 //! What Lodestore's tests are made of: an oracle, seeded histories, behaviour
-//! scripts, and a file system that stops at a chosen moment.
+//! scripts, and a process that is killed at a chosen moment.
 //!
 //! Everything speaks one small language, [`command::Command`]: scripts in
 //! `testdata/` are written in it, generated histories are made of it, and a
@@ -26,7 +26,7 @@ pub mod script;
 
 // Crashes: what may be left of a history, and the moment of the stop.
 pub mod temp_dir;
-pub mod stop_fs;
+pub mod trace_fs;
 pub mod files;
 pub mod history;
 pub mod load;

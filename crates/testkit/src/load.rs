@@ -21,7 +21,8 @@ pub type Contents = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 pub const APPEND: &str = "append";
 /// Family of the shared counter.
 pub const COUNT: &str = "count";
-const COUNT_KEY: &[u8] = b"batches";
+/// Key of the shared counter, in [`COUNT`].
+pub const COUNT_KEY: &[u8] = b"batches";
 const KEYS: usize = 40;
 
 /// One writer and its endless history.
@@ -64,7 +65,7 @@ impl Writer {
     }
 
     /// The key of the number of this writer's last batch.
-    fn marker(&self) -> String {
+    pub fn marker(&self) -> String {
         format!("~{:02}", self.id)
     }
 

@@ -5,9 +5,10 @@ use lodestore::{
     Db, Error, Family, FamilyOptions, KEY_BYTES_MAX, MemFs, Options, VALUE_BYTES_MAX, WriteBatch,
     WriteOptions,
 };
+use std::sync::Arc;
 
 fn open() -> Db {
-    let options = Options { create_if_missing: true, fs: MemFs::new(), ..Options::default() };
+    let options = Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
     Db::open("/limits", options).expect("a database in memory opens")
 }
 
@@ -86,8 +87,8 @@ fn options_below_their_least_value_are_refused() -> Result<(), Error> {
         ("level_multiplier", 2, |f, by| f.level_multiplier = (2 + by) as u32),
     ];
     for (name, least, set) in knobs {
-        let fs = MemFs::new();
-        let mut options = Options { create_if_missing: true, fs: fs.clone(), ..Options::default() };
+        let fs = Arc::new(MemFs::new());
+        let mut options = Options { create_if_missing: true, fs, ..Options::default() };
         set(&mut options.family, -1);
         is_refused(Db::open("/limits", options.clone()));
         options.create_if_missing = false;

@@ -2,6 +2,7 @@
 //!
 //! `MODEL_SEQUENCES` and `MODEL_SEED` in the environment make it a soak.
 
+use crate::environment::number;
 use lodestore::{Counter, Fs, MemFs, OsFs, Statistics};
 use std::sync::Arc;
 use testkit::command::{Command, Output};
@@ -93,15 +94,10 @@ impl Reached {
     }
 }
 
-fn number_from_env(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
-}
-
 /// A fresh surface; `None` for files in memory.
 fn surface(directory: Option<&TempDir>) -> RustApi {
     match directory {
-        None => RustApi::new(MemFs::new(), "/model"),
+        None => RustApi::new(Arc::new(MemFs::new()), "/model"),
         Some(directory) => {
             let fs: Arc<dyn Fs> = Arc::new(OsFs::new());
             RustApi::new(fs, directory.path())
@@ -146,8 +142,8 @@ fn history(seed: u64) -> Vec<Command> {
 /// the oracle's; and the histories do come to the states that matter.
 #[test]
 fn the_engine_answers_as_the_oracle_does() {
-    let first = number_from_env("MODEL_SEED", 1);
-    let sequences = number_from_env("MODEL_SEQUENCES", 300);
+    let first = number("MODEL_SEED", 1);
+    let sequences = number("MODEL_SEQUENCES", 300);
     let mut reached = Reached::default();
     for seed in first..first + sequences {
         let on_disk = seed % 10 == 0;

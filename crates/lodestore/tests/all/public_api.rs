@@ -9,7 +9,7 @@ use std::sync::Arc;
 use testkit::temp_dir::TempDir;
 
 fn in_memory() -> Options {
-    Options { create_if_missing: true, fs: MemFs::new(), ..Options::default() }
+    Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() }
 }
 
 /// The first minute: open, put, get, walk, close.

@@ -2,6 +2,7 @@
 
 use lodestore::MemFs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use testkit::model::Model;
 use testkit::rust_api::RustApi;
 use testkit::script;
@@ -21,7 +22,7 @@ fn report(failures: Vec<String>) {
 #[test]
 fn the_rust_api_behaves_as_every_script_says() {
     let run = |path: &PathBuf| {
-        let mut surface = RustApi::new(MemFs::new(), "/scripts");
+        let mut surface = RustApi::new(Arc::new(MemFs::new()), "/scripts");
         script::run_file(path, &mut surface).err().map(|difference| {
             format!("{difference}; last error: {}", surface.last_error.unwrap_or_default())
         })
