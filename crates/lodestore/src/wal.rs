@@ -55,9 +55,7 @@ impl SegmentWriter {
     ) -> Result<SegmentWriter> {
         let mut file = open_for_writing(&**fs, path, recycle)?;
         // The room first, so that a full disk is met before anything is written.
-        let written = file
-            .preallocate(preallocate_bytes)
-            .map_err(|error| ("preallocate", error));
+        let written = file.preallocate(preallocate_bytes).map_err(|error| ("preallocate", error));
         let written =
             written.and_then(|()| file.append(&header.encode()).map_err(|e| ("append", e)));
         if let Err((during, error)) = written {
@@ -145,11 +143,7 @@ impl SegmentWriter {
     /// Ends the segment. Writes nothing and can't fail; works on a poisoned
     /// segment too, which then ends where its last good record does.
     pub(crate) fn seal(self) -> Sealed {
-        Sealed {
-            number: self.header.number,
-            id: self.header.id,
-            records: self.records,
-        }
+        Sealed { number: self.header.number, id: self.header.id, records: self.records }
     }
 
     fn assert_order(&self) {
@@ -168,17 +162,12 @@ fn open_for_writing(
 ) -> Result<Box<dyn WritableFile>> {
     if let Some(old) = recycle {
         if fs.capabilities().overwriting {
-            fs.rename(old, path)
-                .map_err(|error| Error::io(old, "rename", error))?;
-            return fs
-                .overwrite(path)
-                .map_err(|error| Error::io(path, "open", error));
+            fs.rename(old, path).map_err(|error| Error::io(old, "rename", error))?;
+            return fs.overwrite(path).map_err(|error| Error::io(path, "open", error));
         }
-        fs.remove(old)
-            .map_err(|error| Error::io(old, "remove", error))?;
+        fs.remove(old).map_err(|error| Error::io(old, "remove", error))?;
     }
-    fs.create(path)
-        .map_err(|error| Error::io(path, "create", error))
+    fs.create(path).map_err(|error| Error::io(path, "create", error))
 }
 
 /// A segment that takes no more records, but may not be durable yet. Any
@@ -238,8 +227,7 @@ pub(crate) fn sync_recovered(fs: &dyn Fs, path: &Path) -> Result<bool> {
     file.sync().map_err(io("sync"))?;
     file.close().map_err(io("close"))?;
     let directory = path.parent().unwrap_or(Path::new("."));
-    fs.sync_directory(directory)
-        .map_err(|error| Error::io(directory, "sync directory", error))?;
+    fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))?;
     Ok(true)
 }
 
@@ -256,17 +244,11 @@ impl SegmentReader {
     /// # Errors
     /// `Io`, `Incompatible`, or `Corruption` if the file is no such segment.
     pub(crate) fn open(fs: &dyn Fs, path: &Path, number: u64) -> Result<SegmentReader> {
-        let file = fs
-            .open(path)
-            .map_err(|error| Error::io(path, "open", error))?;
+        let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
         let header = match header::read(&*file, path, number, Access::ReadOnly)? {
             header::Found::Header(header) => *header,
             header::Found::Other { .. } | header::Found::Nothing => {
-                return Err(Error::corruption(
-                    path,
-                    0,
-                    format!("this is not log {number}"),
-                ));
+                return Err(Error::corruption(path, 0, format!("this is not log {number}")));
             }
         };
         let records = RecordReader::new(file, path, header.id, HEADER_BLOCK_BYTES, u64::MAX);

@@ -16,8 +16,10 @@ use super::{Capabilities, FileLock, Fs, LockError, ReadableFile, WritableFile};
 use crate::sync::{Arc, Mutex, MutexGuard};
 
 mod crash;
+mod handle;
 mod inode;
 
+use handle::{MemLock, MemReader, MemWriter};
 use inode::Inode;
 
 /// A file system in memory. Clones share it.
@@ -39,18 +41,9 @@ enum Entry {
 /// A directory operation that is not durable yet.
 #[derive(Clone, Debug)]
 enum Change {
-    Add {
-        path: PathBuf,
-        entry: Entry,
-    },
-    Remove {
-        path: PathBuf,
-    },
-    Rename {
-        from: PathBuf,
-        to: PathBuf,
-        entry: Entry,
-    },
+    Add { path: PathBuf, entry: Entry },
+    Remove { path: PathBuf },
+    Rename { from: PathBuf, to: PathBuf, entry: Entry },
 }
 
 #[derive(Debug)]
@@ -106,10 +99,7 @@ impl MemFs {
             operations_max: u64::MAX,
             stopped: false,
         };
-        MemFs {
-            capabilities,
-            state: Arc::new(Mutex::new(state)),
-        }
+        MemFs { capabilities, state: Arc::new(Mutex::new(state)) }
     }
 
     /// Calls so far that changed, or would have changed, anything on disk:
@@ -154,19 +144,11 @@ impl MemFs {
     }
 
     fn require(&self, capability: bool) -> io::Result<()> {
-        if capability {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::Unsupported.into())
-        }
+        if capability { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
     fn writer(&self, inode: Arc<Mutex<Inode>>) -> Box<dyn WritableFile> {
-        Box::new(MemWriter {
-            fs: self.clone(),
-            inode,
-            position: 0,
-        })
+        Box::new(MemWriter { fs: self.clone(), inode, position: 0 })
     }
 }
 
@@ -186,18 +168,11 @@ impl State {
     /// # Errors
     /// `NotFound` if the directory of `path` is not there.
     fn need_parent(&self, path: &Path) -> io::Result<()> {
-        if self.is_directory(parent(path)) {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::NotFound.into())
-        }
+        if self.is_directory(parent(path)) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     fn add(&mut self, path: &Path, entry: Entry) {
-        self.apply(Change::Add {
-            path: path.to_path_buf(),
-            entry,
-        });
+        self.apply(Change::Add { path: path.to_path_buf(), entry });
     }
 
     fn apply(&mut self, change: Change) {
@@ -220,10 +195,7 @@ impl State {
     }
 
     fn children<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
-        self.entries
-            .keys()
-            .map(PathBuf::as_path)
-            .filter(move |entry| parent(entry) == path)
+        self.entries.keys().map(PathBuf::as_path).filter(move |entry| parent(entry) == path)
     }
 }
 
@@ -279,10 +251,7 @@ impl Fs for MemFs {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         let inode = Arc::clone(self.begin()?.file(path)?);
-        Ok(Arc::new(MemReader {
-            fs: self.clone(),
-            inode,
-        }))
+        Ok(Arc::new(MemReader { fs: self.clone(), inode }))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
@@ -301,9 +270,7 @@ impl Fs for MemFs {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.begin_change()?;
         state.file(path)?;
-        state.apply(Change::Remove {
-            path: path.to_path_buf(),
-        });
+        state.apply(Change::Remove { path: path.to_path_buf() });
         Ok(())
     }
 
@@ -314,11 +281,7 @@ impl Fs for MemFs {
         if state.is_directory(to) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        state.apply(Change::Rename {
-            from: from.into(),
-            to: to.into(),
-            entry,
-        });
+        state.apply(Change::Rename { from: from.into(), to: to.into(), entry });
         Ok(())
     }
 
@@ -355,9 +318,7 @@ impl Fs for MemFs {
         if is_root(path) || state.children(path).next().is_some() {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
-        state.apply(Change::Remove {
-            path: path.to_path_buf(),
-        });
+        state.apply(Change::Remove { path: path.to_path_buf() });
         Ok(())
     }
 
@@ -366,9 +327,7 @@ impl Fs for MemFs {
         if !state.is_directory(path) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let State {
-            changes, durable, ..
-        } = &mut *state;
+        let State { changes, durable, .. } = &mut *state;
         changes.retain(|change| {
             let synced = change.is_in(path);
             if synced {
@@ -382,94 +341,11 @@ impl Fs for MemFs {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {
         let mut state = self.begin_change().map_err(LockError::Io)?;
         if state.locks.iter().any(|held| held == path) {
-            return Err(LockError::Held {
-                holder_pid: Some(std::process::id()),
-            });
+            return Err(LockError::Held { holder_pid: Some(std::process::id()) });
         }
         state.file_or_new(path).map_err(LockError::Io)?;
         state.locks.push(path.to_path_buf());
-        Ok(Box::new(MemLock {
-            fs: self.clone(),
-            path: path.to_path_buf(),
-        }))
-    }
-}
-
-#[derive(Debug)]
-struct MemLock {
-    fs: MemFs,
-    path: PathBuf,
-}
-
-impl FileLock for MemLock {}
-
-impl Drop for MemLock {
-    fn drop(&mut self) {
-        self.fs.state.lock().locks.retain(|held| *held != self.path);
-    }
-}
-
-#[derive(Debug)]
-struct MemReader {
-    fs: MemFs,
-    inode: Arc<Mutex<Inode>>,
-}
-
-impl ReadableFile for MemReader {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let _state = self.fs.begin()?;
-        Ok(self.inode.lock().read(offset, buffer))
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        let _state = self.fs.begin()?;
-        Ok(self.inode.lock().length())
-    }
-}
-
-#[derive(Debug)]
-struct MemWriter {
-    fs: MemFs,
-    inode: Arc<Mutex<Inode>>,
-    position: u64,
-}
-
-impl WritableFile for MemWriter {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let was_stopped = self.fs.is_stopped();
-        let started = self.fs.begin_change();
-        let kept = match &started {
-            Ok(_) => bytes.len(),
-            Err(_) if was_stopped => 0,
-            // Killed in the middle of this write.
-            Err(_) => crash::part_of_last_append(self.position, bytes.len()),
-        };
-        self.inode.lock().write(self.position, &bytes[..kept]);
-        self.position += kept as u64;
-        started.map(|_| ())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        let _state = self.fs.begin_change()?;
-        self.inode.lock().sync();
-        Ok(())
-    }
-
-    fn preallocate(&mut self, _length: u64) -> io::Result<()> {
-        // Room never runs out here, and a hint may have no effect.
-        self.fs.begin_change().map(|_| ())
-    }
-
-    fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.fs.require(self.fs.capabilities.truncation)?;
-        let _state = self.fs.begin_change()?;
-        self.inode.lock().truncate(length);
-        self.position = length;
-        Ok(())
-    }
-
-    fn close(self: Box<Self>) -> io::Result<()> {
-        self.fs.begin().map(|_| ())
+        Ok(Box::new(MemLock { fs: self.clone(), path: path.to_path_buf() }))
     }
 }
 

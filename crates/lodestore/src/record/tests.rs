@@ -14,9 +14,7 @@ struct Scratch {
 
 impl Scratch {
     fn new() -> Scratch {
-        Scratch {
-            fs: Arc::new(MemFs::new()),
-        }
+        Scratch { fs: Arc::new(MemFs::new()) }
     }
 
     fn writer(&self) -> RecordWriter {
@@ -43,11 +41,7 @@ impl Scratch {
     }
 
     fn set_bytes(&self, bytes: &[u8]) {
-        self.fs
-            .create(Path::new(PATH))
-            .unwrap()
-            .append(bytes)
-            .unwrap();
+        self.fs.create(Path::new(PATH)).unwrap().append(bytes).unwrap();
     }
 }
 
@@ -77,12 +71,7 @@ fn records_of_any_length_come_back() {
     let mut reader = scratch.reader();
     let (payloads, end) = read_all(&mut reader);
     assert!(payloads == expected);
-    assert_eq!(
-        end,
-        End::Clean {
-            offset: writer.bytes()
-        }
-    );
+    assert_eq!(end, End::Clean { offset: writer.bytes() });
     assert_eq!(reader.checksum(), writer.checksum());
     writer.close().unwrap();
 }
@@ -94,10 +83,7 @@ fn synced_groups_end_at_a_block_and_are_witnessed() {
     let scratch = Scratch::new();
     let mut writer = scratch.writer();
     let mut expected = Vec::new();
-    for length in (0..600)
-        .map(|n| n * 8)
-        .chain([4064, 4072, 4073, 4080, 8200])
-    {
+    for length in (0..600).map(|n| n * 8).chain([4064, 4072, 4073, 4080, 8200]) {
         let offset = writer.append_and_sync(&[&vec![1; length]]).unwrap();
         assert_eq!(offset % BLOCK_BYTES, 0);
         assert_eq!(writer.watermark(), writer.bytes());
@@ -105,10 +91,7 @@ fn synced_groups_end_at_a_block_and_are_witnessed() {
     }
     let durable = writer.bytes();
     writer.append(&[b"not synced"]).unwrap();
-    assert_eq!(
-        (writer.bytes(), writer.watermark()),
-        (durable + 24 + 16, durable)
-    );
+    assert_eq!((writer.bytes(), writer.watermark()), (durable + 24 + 16, durable));
     writer.sync().unwrap();
     let synced = writer.bytes();
     writer.sync().unwrap();
@@ -171,10 +154,7 @@ fn a_changed_byte_ends_the_records_before_it() {
                 End::Clean { .. } => panic!("byte {at} was not noticed"),
             }
             let found = scratch.scan(ends[whole] + 8);
-            let next = ends
-                .get(whole + 1)
-                .copied()
-                .filter(|&next| next < bytes.len() as u64);
+            let next = ends.get(whole + 1).copied().filter(|&next| next < bytes.len() as u64);
             assert_eq!(found.first, next, "the scan finds the next record");
         }
     }
@@ -203,16 +183,11 @@ fn a_growing_file_can_be_followed() {
     let file = scratch.fs.overwrite(Path::new(PATH)).unwrap();
     let mut writer = RecordWriter::new(&scratch.fs, Path::new(PATH), file, ID, 0);
     let mut reader = scratch.reader();
-    assert!(matches!(
-        reader.next().unwrap(),
-        Next::End(End::Foreign { offset: 0 })
-    ));
+    assert!(matches!(reader.next().unwrap(), Next::End(End::Foreign { offset: 0 })));
     for round in 0..50u8 {
         writer.append(&[&[round; 100]]).unwrap();
         writer.append(&[&[round; 7]]).unwrap();
-        let Next::Record { payload, .. } = reader.next().unwrap() else {
-            panic!("round {round}")
-        };
+        let Next::Record { payload, .. } = reader.next().unwrap() else { panic!("round {round}") };
         assert_eq!(payload, [round; 100]);
         writer.append(&[b"x"]).unwrap();
         let rest = read_all(&mut reader).0;
@@ -220,10 +195,7 @@ fn a_growing_file_can_be_followed() {
     }
     reader.set_limit(reader.offset());
     writer.append(&[b"past the limit"]).unwrap();
-    assert!(matches!(
-        reader.next().unwrap(),
-        Next::End(End::Clean { .. })
-    ));
+    assert!(matches!(reader.next().unwrap(), Next::End(End::Clean { .. })));
 }
 
 /// A record of an unknown kind stops the reader unless it is marked as
@@ -236,12 +208,9 @@ fn unknown_kinds_are_refused_unless_skippable() {
     let at = writer.bytes();
     writer.append(&[b"changed", b"after"]).unwrap();
     let bytes = scratch.bytes();
-    for (kind, flags, understood) in [
-        (4, 0, false),
-        (0x7f, 0, false),
-        (0x80, 0, true),
-        (1, 1, false),
-    ] {
+    for (kind, flags, understood) in
+        [(4, 0, false), (0x7f, 0, false), (0x80, 0, true), (1, 1, false)]
+    {
         let mut changed = bytes.clone();
         let header = &mut changed[at as usize..][..HEADER_BYTES];
         (header[16], header[17]) = (kind, flags);
@@ -249,13 +218,7 @@ fn unknown_kinds_are_refused_unless_skippable() {
         header[..4].copy_from_slice(&checksum.to_le_bytes());
         scratch.set_bytes(&changed);
         let mut reader = scratch.reader();
-        assert!(matches!(
-            reader.next().unwrap(),
-            Next::Record {
-                payload: b"before",
-                ..
-            }
-        ));
+        assert!(matches!(reader.next().unwrap(), Next::Record { payload: b"before", .. }));
         match reader.next() {
             Ok(Next::Record { payload, .. }) => assert!(understood && payload == b"after"),
             Err(Error::Incompatible { .. }) => assert!(!understood),
@@ -281,18 +244,22 @@ fn hostile_lengths_are_not_believed() {
     }
     scratch.set_bytes(&bytes);
     let mut reader = scratch.reader();
-    let torn = End::Torn {
-        offset: 0,
-        what: "a record ends early",
-    };
+    let torn = End::Torn { offset: 0, what: "a record ends early" };
     assert!(matches!(reader.next().unwrap(), Next::End(end) if end == torn));
     let found = scratch.scan(8);
-    assert_eq!(
-        found,
-        Scan {
-            first: Some(24),
-            watermark: 0,
-            predecessor_durable: false
-        }
-    );
+    assert_eq!(found, Scan { first: Some(24), watermark: 0, predecessor_durable: false });
+}
+
+/// Tag and checksum each turn a former life's header away by themselves: one
+/// alone would let through one in four billion.
+#[test]
+fn a_header_needs_both_tag_and_checksum() {
+    let owner = Owner::new(ID);
+    let former = Owner { id: ID, tag: owner.tag ^ 1 };
+    let mut record = Vec::new();
+    encode(&mut record, former, 64, Kind::Payload, 0, b"");
+    assert!(Header::decode(record.first_chunk().unwrap(), former, 64).is_some());
+    assert!(Header::decode(record.first_chunk().unwrap(), owner, 64).is_none());
+    let moved = Header::decode(record.first_chunk().unwrap(), former, 72);
+    assert!(moved.is_none());
 }

@@ -169,27 +169,13 @@ impl RecordWriter {
         let (mut end, mut chain) = (start, self.chain);
         self.buffer.clear();
         for payload in payloads {
-            chain.add(encode(
-                &mut self.buffer,
-                self.owner,
-                end,
-                kind,
-                self.watermark,
-                payload,
-            ));
+            chain.add(encode(&mut self.buffer, self.owner, end, kind, self.watermark, payload));
             end = start + self.buffer.len() as u64;
         }
         if let Some(zeros) = fill_block.then(|| fill_bytes(end)).flatten() {
             let zeros = &[0; 2 * BLOCK_BYTES as usize][..zeros];
             let watermark = self.watermark;
-            chain.add(encode(
-                &mut self.buffer,
-                self.owner,
-                end,
-                Kind::Skip,
-                watermark,
-                zeros,
-            ));
+            chain.add(encode(&mut self.buffer, self.owner, end, Kind::Skip, watermark, zeros));
             end = start + self.buffer.len() as u64;
         }
         if let Err(error) = self.file.append(&self.buffer) {
@@ -238,9 +224,7 @@ impl RecordWriter {
     /// # Errors
     /// What closing found: some file systems report failed writes only here.
     pub(crate) fn close(self) -> Result<()> {
-        self.file
-            .close()
-            .map_err(|error| Error::io(&self.path, "close", error))
+        self.file.close().map_err(|error| Error::io(&self.path, "close", error))
     }
 }
 

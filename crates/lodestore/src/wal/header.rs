@@ -148,9 +148,8 @@ impl SegmentHeader {
 
     /// The header in `bytes`; `None` if there is none or it is damaged.
     fn decode(bytes: &[u8], path: &Path, access: Access) -> Result<Option<SegmentHeader>> {
-        let Some((covered, checksum)) = bytes
-            .get(..HEADER_BYTES)
-            .and_then(|b| b.split_last_chunk::<4>())
+        let Some((covered, checksum)) =
+            bytes.get(..HEADER_BYTES).and_then(|b| b.split_last_chunk::<4>())
         else {
             return Ok(None);
         };
@@ -208,10 +207,7 @@ fn refuse_unknown(covered: &[u8], path: &Path, access: Access) -> Result<()> {
     let (for_writing, for_reading) = (features(), features());
     let unknown = for_reading & !KNOWN_INCOMPATIBLE;
     if unknown != 0 {
-        return Err(Error::incompatible(
-            path,
-            format!("log has unknown features {unknown:#x}"),
-        ));
+        return Err(Error::incompatible(path, format!("log has unknown features {unknown:#x}")));
     }
     let unknown = for_writing & !KNOWN_READ_COMPATIBLE;
     if unknown != 0 && access == Access::ReadWrite {
@@ -236,9 +232,7 @@ pub(super) fn read(
     access: Access,
 ) -> Result<Found> {
     let mut block = vec![0; HEADER_BLOCK_BYTES as usize];
-    let length = file
-        .length()
-        .map_err(|error| Error::io(path, "get length of", error))?;
+    let length = file.length().map_err(|error| Error::io(path, "get length of", error))?;
     block.truncate(length.min(HEADER_BLOCK_BYTES) as usize);
     crate::fs::read_full_at(file, 0, &mut block).map_err(|error| Error::io(path, "read", error))?;
     let mut found = Found::Nothing;
@@ -247,11 +241,7 @@ pub(super) fn read(
         match SegmentHeader::decode(copy, path, access)? {
             Some(header) if header.number == number => return Ok(Found::Header(Box::new(header))),
             // The block of a recycled file may be half the old one.
-            Some(header) => {
-                found = Found::Other {
-                    number: header.number,
-                }
-            }
+            Some(header) => found = Found::Other { number: header.number },
             None => {}
         }
     }

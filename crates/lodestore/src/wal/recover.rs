@@ -112,21 +112,9 @@ pub(crate) fn recover(
             break;
         }
     }
-    let is_used = |number| {
-        recovered
-            .iter()
-            .any(|done: &Recovered| done.header.number == number)
-    };
-    let unused = candidates
-        .iter()
-        .map(|c| c.number)
-        .filter(|&n| !is_used(n))
-        .collect();
-    Ok(Recovery {
-        segments: recovered,
-        cut,
-        unused,
-    })
+    let is_used = |number| recovered.iter().any(|done: &Recovered| done.header.number == number);
+    let unused = candidates.iter().map(|c| c.number).filter(|&n| !is_used(n)).collect();
+    Ok(Recovery { segments: recovered, cut, unused })
 }
 
 /// A file that may be a segment.
@@ -146,9 +134,7 @@ impl Candidate {
         first_live: u64,
         access: Access,
     ) -> Result<Candidate> {
-        let file = fs
-            .open(path)
-            .map_err(|error| Error::io(path, "open", error))?;
+        let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
         let header = match header::read(&*file, path, number, access)? {
             Found::Header(header) => Some(*header),
             Found::Nothing => None,
@@ -160,12 +146,7 @@ impl Candidate {
                 return Err(Error::corruption(path, 0, what));
             }
         };
-        Ok(Candidate {
-            number,
-            path: path.to_path_buf(),
-            file,
-            header,
-        })
+        Ok(Candidate { number, path: path.to_path_buf(), file, header })
     }
 }
 
@@ -182,11 +163,7 @@ struct Link<'a> {
 fn find_chain(candidates: &[Candidate], first_live: u64) -> Result<(Vec<Link<'_>>, Option<Cut>)> {
     let mut cut = None;
     let mut below = u64::MAX;
-    while let Some(newest) = candidates
-        .iter()
-        .rev()
-        .filter(|c| c.number < below)
-        .find_map(as_link)
+    while let Some(newest) = candidates.iter().rev().filter(|c| c.number < below).find_map(as_link)
     {
         let mut chain = vec![newest];
         let missing = loop {
@@ -213,18 +190,11 @@ fn find_chain(candidates: &[Candidate], first_live: u64) -> Result<(Vec<Link<'_>
             return Ok((chain, cut));
         };
         let oldest = chain[0];
-        let what = format!(
-            "log {}, which comes before this one, is missing",
-            missing.number
-        );
+        let what = format!("log {}, which comes before this one, is missing", missing.number);
         if missing.watermark > 0 || prove_durable(&chain)? {
             return Err(Error::corruption(oldest.path, 0, what));
         }
-        cut = Some(Cut {
-            path: oldest.path.to_path_buf(),
-            offset: 0,
-            what,
-        });
+        cut = Some(Cut { path: oldest.path.to_path_buf(), offset: 0, what });
         below = missing.number;
     }
     Ok((Vec::new(), cut))
@@ -232,11 +202,7 @@ fn find_chain(candidates: &[Candidate], first_live: u64) -> Result<(Vec<Link<'_>
 
 fn as_link(candidate: &Candidate) -> Option<Link<'_>> {
     let header = candidate.header.as_ref()?;
-    Some(Link {
-        path: &candidate.path,
-        file: &candidate.file,
-        header,
-    })
+    Some(Link { path: &candidate.path, file: &candidate.file, header })
 }
 
 /// True if one of `later` shows that every segment before it was durable.
@@ -263,36 +229,22 @@ fn replay(
     visit: &mut dyn FnMut(Place<'_>, &[u8]) -> Result<()>,
 ) -> Result<(Recovered, Option<Cut>)> {
     let Link { path, file, header } = *link;
-    let sealed = later
-        .first()
-        .map(|next| next.header.predecessor.expect("the chain links them"));
+    let sealed = later.first().map(|next| next.header.predecessor.expect("the chain links them"));
     let limit = sealed.map_or(u64::MAX, |sealed| sealed.bytes);
     let mut reader =
         RecordReader::new(Arc::clone(file), path, header.id, HEADER_BLOCK_BYTES, limit);
     let end = loop {
         match reader.next()? {
             Next::Record { offset, payload } => {
-                visit(
-                    Place {
-                        number: header.number,
-                        path,
-                        offset,
-                    },
-                    payload,
-                )?;
+                visit(Place { number: header.number, path, offset }, payload)?;
             }
             Next::End(end) => break end,
         }
     };
     let (bytes, checksum) = (reader.offset(), reader.checksum());
     let watermark = reader.watermark();
-    let recovered = Recovered {
-        header: header.clone(),
-        path: path.to_path_buf(),
-        bytes,
-        watermark,
-        checksum,
-    };
+    let recovered =
+        Recovered { header: header.clone(), path: path.to_path_buf(), bytes, watermark, checksum };
     let lost = match sealed {
         Some(sealed) => examine_sealed(link, &recovered, sealed, end)?,
         None => examine_newest(link, end)?,
@@ -304,14 +256,7 @@ fn replay(
     if known > bytes || scan_past(link, bytes)?.watermark > bytes || prove_durable(later)? {
         return Err(Error::corruption(path, bytes, what));
     }
-    Ok((
-        recovered,
-        Some(Cut {
-            path: path.to_path_buf(),
-            offset: bytes,
-            what,
-        }),
-    ))
+    Ok((recovered, Some(Cut { path: path.to_path_buf(), offset: bytes, what })))
 }
 
 /// What is missing at the end of a segment that has a successor.
@@ -335,10 +280,7 @@ fn examine_sealed(
         End::Foreign { .. } => "no record is here",
         End::Torn { what, .. } => what,
     };
-    Ok(Some(format!(
-        "{what}, but its successor knows records up to {}",
-        sealed.bytes
-    )))
+    Ok(Some(format!("{what}, but its successor knows records up to {}", sealed.bytes)))
 }
 
 /// What is missing at the end of the newest segment.

@@ -29,12 +29,7 @@ impl Log {
 
     /// A log without a segment yet.
     fn closed(fs: Arc<dyn Fs>) -> Log {
-        Log {
-            fs,
-            writer: None,
-            sealed: Vec::new(),
-            next_number: 1,
-        }
+        Log { fs, writer: None, sealed: Vec::new(), next_number: 1 }
     }
 
     fn begin(&mut self, predecessor: Option<Predecessor>, recycle: Option<&Path>) -> Result<()> {
@@ -73,9 +68,7 @@ impl Log {
         for sealed in &mut self.sealed {
             sealed.sync()?;
         }
-        self.writer()
-            .predecessors_are_durable()
-            .map_err(Failure::into_error)?;
+        self.writer().predecessors_are_durable().map_err(Failure::into_error)?;
         self.writer().sync().map_err(Failure::into_error)
     }
 }
@@ -95,19 +88,13 @@ fn replay(fs: &dyn Fs, first_live: u64) -> Result<(Vec<u32>, Recovery)> {
         segments.push((digits.parse().unwrap(), PathBuf::from(&name)));
     }
     let mut records = Vec::new();
-    let recovery = recover(
-        fs,
-        first_live,
-        &segments,
-        Access::ReadWrite,
-        &mut |place, bytes| {
-            assert_eq!(place.path, path(place.number));
-            let record = u32::from_le_bytes(bytes[..4].try_into().unwrap());
-            assert_eq!(bytes, payload(record), "a wrong record at {place:?}");
-            records.push(record);
-            Ok(())
-        },
-    )?;
+    let recovery = recover(fs, first_live, &segments, Access::ReadWrite, &mut |place, bytes| {
+        assert_eq!(place.path, path(place.number));
+        let record = u32::from_le_bytes(bytes[..4].try_into().unwrap());
+        assert_eq!(bytes, payload(record), "a wrong record at {place:?}");
+        records.push(record);
+        Ok(())
+    })?;
     Ok((records, recovery))
 }
 
@@ -139,18 +126,11 @@ fn records_come_back_in_order_across_segments() {
     assert!(recovery.cut.is_none() && recovery.unused.is_empty());
     assert_eq!(recovery.segments.len(), 4);
     assert_eq!(recovery.segments[3].header, *log.writer().header());
-    assert_eq!(
-        recovery.as_predecessor().unwrap().bytes,
-        log.writer().bytes()
-    );
+    assert_eq!(recovery.as_predecessor().unwrap().bytes, log.writer().bytes());
     let expected = log.writer.take().unwrap().seal().as_predecessor();
     assert_eq!(recovery.as_predecessor().unwrap(), expected);
     let (records, _) = replay(&*fs, 3).unwrap();
-    assert_eq!(
-        records,
-        (20..30).collect::<Vec<_>>(),
-        "older segments are of no interest"
-    );
+    assert_eq!(records, (20..30).collect::<Vec<_>>(), "older segments are of no interest");
 }
 
 /// A record longer than any buffer, alone in its segment.
@@ -159,9 +139,7 @@ fn a_huge_record_comes_back() {
     let (_, fs) = memory();
     let mut log = Log::new(Arc::clone(&fs));
     let huge: Vec<u8> = (0..5u32 << 20).map(|i| (i * 31) as u8).collect();
-    log.writer()
-        .append_group_and_sync(&[&huge, b"after"])
-        .unwrap();
+    log.writer().append_group_and_sync(&[&huge, b"after"]).unwrap();
     let mut reader = SegmentReader::open(&*fs, &path(1), 1).unwrap();
     assert!(reader.next().unwrap().unwrap().1 == huge);
     assert_eq!(reader.next().unwrap().unwrap().1, b"after");
@@ -175,10 +153,7 @@ fn a_huge_record_comes_back() {
 fn a_failed_append_leaves_no_record() {
     for truncation in [true, false] {
         for written in [0, 1, 30, usize::MAX] {
-            let capabilities = Capabilities {
-                truncation,
-                ..Capabilities::default()
-            };
+            let capabilities = Capabilities { truncation, ..Capabilities::default() };
             let fs = FaultFs::new(Arc::new(MemFs::with_capabilities(capabilities)));
             let mut log = Log::new(Arc::new(fs.clone()));
             log.append(0).unwrap();
@@ -256,10 +231,7 @@ fn sealed_segments_can_be_synced_elsewhere() {
 #[test]
 fn recycled_files_show_no_stale_record() {
     for overwriting in [true, false] {
-        let capabilities = Capabilities {
-            overwriting,
-            ..Capabilities::default()
-        };
+        let capabilities = Capabilities { overwriting, ..Capabilities::default() };
         let fs: Arc<dyn Fs> = Arc::new(MemFs::with_capabilities(capabilities));
         let mut log = Log::new(Arc::clone(&fs));
         (0..100).for_each(|record| log.append(record).unwrap());
@@ -312,11 +284,7 @@ fn a_live_segment_can_be_followed() {
     }
     assert!(reader.next().unwrap().is_none());
     assert_eq!(reader.offset(), log.writer().bytes());
-    assert!(
-        SegmentReader::open(&*fs, &path(1), 2)
-            .unwrap_err()
-            .is_corruption()
-    );
+    assert!(SegmentReader::open(&*fs, &path(1), 2).unwrap_err().is_corruption());
 }
 
 /// A recovered segment is made durable where that is possible.

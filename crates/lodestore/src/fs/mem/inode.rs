@@ -30,6 +30,16 @@ impl Edit {
             Edit::Truncate { length } => content.resize(*length, 0),
         }
     }
+
+    /// What the edit does to the bytes from `start` to `end`, which it touches.
+    fn apply_part(&self, content: &mut [u8], start: usize, end: usize) {
+        match self {
+            Edit::Write { offset, bytes } => {
+                content[start..end].copy_from_slice(&bytes[start - offset..end - offset]);
+            }
+            Edit::Truncate { .. } => content[start..end].fill(0),
+        }
+    }
 }
 
 impl Inode {
@@ -38,9 +48,7 @@ impl Inode {
     }
 
     pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
-        let start = usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .min(self.content.len());
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.content.len());
         let count = buffer.len().min(self.content.len() - start);
         buffer[..count].copy_from_slice(&self.content[start..start + count]);
         count
@@ -48,18 +56,13 @@ impl Inode {
 
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.edit(Edit::Write {
-                offset: offset as usize,
-                bytes: bytes.to_vec(),
-            });
+            self.edit(Edit::Write { offset: offset as usize, bytes: bytes.to_vec() });
         }
     }
 
     pub(super) fn truncate(&mut self, length: u64) {
         if length as usize != self.content.len() {
-            self.edit(Edit::Truncate {
-                length: length as usize,
-            });
+            self.edit(Edit::Truncate { length: length as usize });
         }
     }
 
@@ -87,23 +90,18 @@ impl Inode {
         content.resize(longest, 0);
         let mut length = self.durable.len();
         let length_sees = choose(edits);
-        let sees: Vec<usize> = (0..longest.div_ceil(SECTOR_BYTES))
-            .map(|_| choose(edits))
-            .collect();
+        let sees: Vec<usize> = (0..longest.div_ceil(SECTOR_BYTES)).map(|_| choose(edits)).collect();
         for (index, edit) in self.unsynced.iter().enumerate() {
             let (from, to) = match edit {
                 Edit::Write { offset, bytes } => (*offset, offset + bytes.len()),
                 Edit::Truncate { length } => (*length, longest),
             };
-            for sector in from / SECTOR_BYTES..to.div_ceil(SECTOR_BYTES) {
-                if index < sees[sector] {
+            let touched = from / SECTOR_BYTES..to.div_ceil(SECTOR_BYTES);
+            for (sector, &seen) in sees.iter().enumerate().skip(touched.start).take(touched.len()) {
+                if index < seen {
                     let start = from.max(sector * SECTOR_BYTES);
                     let end = to.min((sector + 1) * SECTOR_BYTES);
-                    match edit {
-                        Edit::Write { offset, bytes } => content[start..end]
-                            .copy_from_slice(&bytes[start - offset..end - offset]),
-                        Edit::Truncate { .. } => content[start..end].fill(0),
-                    }
+                    edit.apply_part(&mut content, start, end);
                 }
             }
             if index < length_sees {
@@ -124,18 +122,11 @@ impl Inode {
             Edit::Write { offset, bytes } => offset + bytes.len(),
             Edit::Truncate { length } => *length,
         };
-        self.unsynced
-            .iter()
-            .map(end)
-            .fold(self.durable.len(), usize::max)
+        self.unsynced.iter().map(end).fold(self.durable.len(), usize::max)
     }
 
     /// What is on the disk when the machine starts again is what is there.
     fn synced(content: Vec<u8>) -> Inode {
-        Inode {
-            durable: content.clone(),
-            content,
-            unsynced: Vec::new(),
-        }
+        Inode { durable: content.clone(), content, unsynced: Vec::new() }
     }
 }

@@ -27,11 +27,7 @@ fn power_loss_takes_only_what_was_not_synced() {
         assert!(after.len() >= 1000 && after[..1000] == [1; 1000]);
         // Each sector is whole: all of the append's part of it, or nothing.
         for sector in after[1024.min(after.len())..].chunks(SECTOR_BYTES) {
-            assert!(
-                sector
-                    .iter()
-                    .all(|&byte| byte == sector[0] && (byte == 0 || byte == 2))
-            );
+            assert!(sector.iter().all(|&byte| byte == sector[0] && (byte == 0 || byte == 2)));
         }
         seen.insert(after);
     }
@@ -39,11 +35,7 @@ fn power_loss_takes_only_what_was_not_synced() {
     let mut all = vec![1; 1000];
     all.extend([2; 3000]);
     assert!(seen.contains(&vec![1; 1000]) && seen.contains(&all));
-    assert_eq!(
-        content(&fs.crash(7), "a"),
-        content(&fs.crash(7), "a"),
-        "a seed repeats itself"
-    );
+    assert_eq!(content(&fs.crash(7), "a"), content(&fs.crash(7), "a"), "a seed repeats itself");
     assert!(file.append(b"x").is_err(), "the process is gone");
 }
 
@@ -62,12 +54,7 @@ fn overwritten_sectors_are_old_or_new() {
         let after = content(&fs.crash(seed), "a").unwrap();
         assert_eq!(after.len(), 2048);
         let sectors: Vec<u8> = after.chunks(SECTOR_BYTES).map(|sector| sector[0]).collect();
-        assert!(
-            after
-                .chunks(SECTOR_BYTES)
-                .zip(&sectors)
-                .all(|(all, &one)| all == [one; 512])
-        );
+        assert!(after.chunks(SECTOR_BYTES).zip(&sectors).all(|(all, &one)| all == [one; 512]));
         mixes.insert(sectors);
     }
     assert_eq!(mixes.len(), 16, "every mix of four sectors");
@@ -83,8 +70,7 @@ fn names_are_durable_only_after_their_directory_is_synced() {
     write(&fs, "/d/e/old", b"old").sync().unwrap();
     fs.sync_directory(Path::new("/d/e")).unwrap();
     write(&fs, "/d/e/new", b"new").sync().unwrap();
-    fs.rename(Path::new("/d/e/new"), Path::new("/d/e/old"))
-        .unwrap();
+    fs.rename(Path::new("/d/e/new"), Path::new("/d/e/old")).unwrap();
     let mut outcomes = BTreeSet::new();
     for seed in 0..100 {
         let after = fs.crash(seed);
@@ -112,12 +98,7 @@ fn unsynced_removals_and_directories_may_be_undone() {
     fs.sync_directory(Path::new("d")).unwrap();
     let outcomes: BTreeSet<(bool, bool)> = (0..100)
         .map(|seed| fs.crash(seed))
-        .map(|after| {
-            (
-                content(&after, "a").is_some(),
-                content(&after, "d/x").is_some(),
-            )
-        })
+        .map(|after| (content(&after, "a").is_some(), content(&after, "d/x").is_some()))
         .collect();
     assert_eq!(outcomes.len(), 4);
 }
@@ -128,10 +109,7 @@ fn unsynced_removals_and_directories_may_be_undone() {
 fn kill_keeps_everything_and_frees_locks() {
     let fs = MemFs::new();
     let lock = fs.lock(Path::new("LOCK")).unwrap();
-    assert!(matches!(
-        fs.lock(Path::new("LOCK")),
-        Err(LockError::Held { .. })
-    ));
+    assert!(matches!(fs.lock(Path::new("LOCK")), Err(LockError::Held { .. })));
     write(&fs, "a", b"12345");
     fs.hard_link(Path::new("a"), Path::new("b")).unwrap();
     let after = fs.kill();
@@ -142,14 +120,8 @@ fn kill_keeps_everything_and_frees_locks() {
     assert_eq!(content(&after, "a").unwrap(), b"12345");
     let mut file = after.overwrite(Path::new("b")).unwrap();
     file.append(b"x").unwrap();
-    assert_eq!(
-        content(&after, "a").unwrap(),
-        b"x2345",
-        "two names of one file"
-    );
-    let lost = (0..50)
-        .filter(|&seed| content(&after.crash(seed), "a").is_none())
-        .count();
+    assert_eq!(content(&after, "a").unwrap(), b"x2345", "two names of one file");
+    let lost = (0..50).filter(|&seed| content(&after.crash(seed), "a").is_none()).count();
     assert!(lost > 0 && lost < 50);
 }
 
@@ -191,16 +163,8 @@ fn missing_capabilities_are_refused() {
     let mut file = write(&fs, "a", b"abc");
     let unsupported = io::ErrorKind::Unsupported;
     assert_eq!(file.truncate(1).unwrap_err().kind(), unsupported);
-    assert_eq!(
-        fs.overwrite(Path::new("a")).unwrap_err().kind(),
-        unsupported
-    );
-    assert_eq!(
-        fs.hard_link(Path::new("a"), Path::new("b"))
-            .unwrap_err()
-            .kind(),
-        unsupported
-    );
+    assert_eq!(fs.overwrite(Path::new("a")).unwrap_err().kind(), unsupported);
+    assert_eq!(fs.hard_link(Path::new("a"), Path::new("b")).unwrap_err().kind(), unsupported);
     file.preallocate(100).unwrap();
     file.close().unwrap();
     assert_eq!(content(&fs, "a").unwrap(), b"abc");
@@ -220,10 +184,7 @@ fn errors_are_those_of_a_real_file_system() {
     fs.create_directory(Path::new("d")).unwrap();
     write(&fs, "d/a", b"");
     assert_eq!(fs.list(Path::new("d")).unwrap(), ["a"]);
-    assert_eq!(
-        kind(fs.remove_directory(Path::new("d"))),
-        io::ErrorKind::DirectoryNotEmpty
-    );
+    assert_eq!(kind(fs.remove_directory(Path::new("d"))), io::ErrorKind::DirectoryNotEmpty);
     fs.remove(Path::new("d/a")).unwrap();
     fs.remove_directory(Path::new("d")).unwrap();
 }

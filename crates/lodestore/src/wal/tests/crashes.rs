@@ -30,29 +30,17 @@ fn check(after: &MemFs, least: u32, most: u32, context: &str) -> u32 {
     let (records, recovery) = replay(after, 1).unwrap_or_else(|error| panic!("{context}: {error}"));
     let count = records.len() as u32;
     assert_eq!(records, (0..count).collect::<Vec<_>>(), "{context}");
-    assert!(
-        least <= count && count <= most,
-        "{context}: {count} not in {least}..={most}"
-    );
+    assert!(least <= count && count <= most, "{context}: {count} not in {least}..={most}");
 
     // As the database does: what does not count goes, what counts is made
     // durable, and a new segment begins.
     let fs: Arc<dyn Fs> = Arc::new(after.clone());
     let found = after.list(Path::new("")).unwrap();
-    let highest = found
-        .iter()
-        .map(|name| name[..6].parse::<u64>().unwrap())
-        .max()
-        .unwrap_or(0);
+    let highest = found.iter().map(|name| name[..6].parse::<u64>().unwrap()).max().unwrap_or(0);
     for number in &recovery.unused {
         fs.remove(&path(*number)).unwrap();
     }
-    let mut log = Log {
-        fs,
-        writer: None,
-        sealed: Vec::new(),
-        next_number: highest + 1,
-    };
+    let mut log = Log { fs, writer: None, sealed: Vec::new(), next_number: highest + 1 };
     log.begin(recovery.as_predecessor(), None).unwrap();
     for segment in &recovery.segments {
         assert!(sync_recovered(after, &segment.path).unwrap());
@@ -63,11 +51,7 @@ fn check(after: &MemFs, least: u32, most: u32, context: &str) -> u32 {
     for seed in 0..2 {
         let again = after.crash(seed);
         let (records, _) = replay(&again, 1).unwrap_or_else(|error| panic!("{context}: {error}"));
-        assert_eq!(
-            records.len() as u32,
-            count + 5,
-            "{context}: after a second crash"
-        );
+        assert_eq!(records.len() as u32, count + 5, "{context}: after a second crash");
     }
     count
 }
@@ -77,13 +61,7 @@ fn check(after: &MemFs, least: u32, most: u32, context: &str) -> u32 {
 #[test]
 fn a_crash_at_any_operation_keeps_what_was_acknowledged() {
     let whole = MemFs::new();
-    run(
-        &mut Log::new(Arc::new(whole.clone())),
-        0,
-        30,
-        &mut Acknowledged::default(),
-    )
-    .unwrap();
+    run(&mut Log::new(Arc::new(whole.clone())), 0, 30, &mut Acknowledged::default()).unwrap();
     let mut outcomes = BTreeSet::new();
     for stop in 0..whole.operations() {
         let fs = MemFs::new();
@@ -91,27 +69,15 @@ fn a_crash_at_any_operation_keeps_what_was_acknowledged() {
         let mut told = Acknowledged::default();
         let mut log = Log::closed(Arc::new(fs.clone()));
         let begun = log.begin(None, None);
-        assert!(
-            begun
-                .and_then(|()| run(&mut log, 0, 30, &mut told))
-                .is_err()
-        );
-        check(
-            &fs.kill(),
-            told.written,
-            told.written + 1,
-            &format!("killed at {stop}"),
-        );
+        assert!(begun.and_then(|()| run(&mut log, 0, 30, &mut told)).is_err());
+        check(&fs.kill(), told.written, told.written + 1, &format!("killed at {stop}"));
         for seed in 0..12 {
             let context = format!("power lost at {stop} with seed {seed}");
             let kept = check(&fs.crash(seed), told.synced, told.written + 1, &context);
             outcomes.insert((kept == told.written, kept == told.synced));
         }
     }
-    assert!(
-        outcomes.len() >= 3,
-        "the crashes are too much alike: {outcomes:?}"
-    );
+    assert!(outcomes.len() >= 3, "the crashes are too much alike: {outcomes:?}");
 }
 
 /// The same with recycled files, where a stale record may lie behind any torn
@@ -132,11 +98,7 @@ fn a_crash_while_recycling_shows_nothing_stale() {
         for seed in 0..8 {
             let (records, _) = replay(&fs.crash(seed), 2).unwrap();
             let count = records.len() as u32;
-            assert_eq!(
-                records,
-                (0..count).collect::<Vec<_>>(),
-                "stop {stop} seed {seed}"
-            );
+            assert_eq!(records, (0..count).collect::<Vec<_>>(), "stop {stop} seed {seed}");
             assert!(told.synced <= count && count <= told.written + 1);
         }
         if done.is_ok() {

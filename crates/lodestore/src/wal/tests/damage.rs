@@ -29,15 +29,8 @@ fn newest_segment_cut_anywhere_keeps_the_records_before() {
     for cut in 0..=bytes.len() {
         set(&*fs, &path(3), &bytes[..cut]);
         let (records, recovery) = replay(&*fs, 1).unwrap();
-        let whole = ends[2]
-            .iter()
-            .rposition(|&end| end <= cut as u64)
-            .unwrap_or(0);
-        assert_eq!(
-            records,
-            (0..10 + whole as u32).collect::<Vec<_>>(),
-            "cut at {cut}"
-        );
+        let whole = ends[2].iter().rposition(|&end| end <= cut as u64).unwrap_or(0);
+        assert_eq!(records, (0..10 + whole as u32).collect::<Vec<_>>(), "cut at {cut}");
         let begun = cut >= 256;
         assert_eq!(recovery.unused.is_empty(), begun);
         let at_border = cut as u64 <= ends[2][0] || ends[2].contains(&(cut as u64));
@@ -54,15 +47,8 @@ fn older_segment_that_lost_its_end_ends_the_replay() {
     for cut in 0..bytes.len() {
         set(&*fs, &path(2), &bytes[..cut]);
         let (records, recovery) = replay(&*fs, 1).unwrap();
-        let whole = ends[1]
-            .iter()
-            .rposition(|&end| end <= cut as u64)
-            .unwrap_or(0);
-        assert_eq!(
-            records,
-            (0..5 + whole as u32).collect::<Vec<_>>(),
-            "cut at {cut}"
-        );
+        let whole = ends[1].iter().rposition(|&end| end <= cut as u64).unwrap_or(0);
+        assert_eq!(records, (0..5 + whole as u32).collect::<Vec<_>>(), "cut at {cut}");
         assert!(recovery.cut.is_some());
         assert!(recovery.unused.contains(&3));
     }
@@ -106,26 +92,15 @@ fn loss_of_durable_bytes_is_corruption() {
         for cut in (0..end).step_by(8) {
             set(&*fs, &path(1), &bytes[..cut]);
             let error = replay(&*fs, 1).unwrap_err();
-            let Error::Corruption {
-                path: at, offset, ..
-            } = &error
-            else {
-                panic!("{error}")
-            };
+            let Error::Corruption { path: at, offset, .. } = &error else { panic!("{error}") };
             if cut >= 256 {
                 assert_eq!(*at, path(1), "{name}: {error}");
-                assert!(
-                    *offset == BLOCK_BYTES || *offset <= cut as u64,
-                    "{name}: {error}"
-                );
+                assert!(*offset == BLOCK_BYTES || *offset <= cut as u64, "{name}: {error}");
             }
         }
         fs.remove(&path(1)).unwrap();
         let error = replay(&*fs, 1).unwrap_err();
-        assert!(
-            error.is_corruption() && error.to_string().contains("log 1"),
-            "{name}: {error}"
-        );
+        assert!(error.is_corruption() && error.to_string().contains("log 1"), "{name}: {error}");
     }
 }
 
@@ -149,10 +124,7 @@ fn a_changed_byte_gives_a_prefix_or_corruption() {
                     }
                     Err(Error::Corruption { .. }) => {
                         let last = (durable.saturating_sub(1) / 5 + 1).into();
-                        assert!(
-                            synced.is_some() && segment <= last,
-                            "{synced:?} {segment} {at}"
-                        );
+                        assert!(synced.is_some() && segment <= last, "{synced:?} {segment} {at}");
                     }
                     Err(other) => panic!("{other}"),
                 }
@@ -189,10 +161,7 @@ fn watermark_tells_rot_from_a_torn_tail() {
     damaged[second as usize + 30] ^= 1;
     set(&*fs, &path(1), &damaged);
     let error = replay(&*fs, 1).unwrap_err();
-    assert!(
-        matches!(error, Error::Corruption { offset, .. } if offset == second),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Corruption { offset, .. } if offset == second), "{error}");
 }
 
 /// Another file under a segment's name is named as corruption.
@@ -209,14 +178,29 @@ fn swapped_segments_are_corruption() {
     assert!(replay(&*fs, 1).unwrap_err().is_corruption());
     // A log of another database, with the right number.
     set(&*fs, &path(2), &second);
-    let header = SegmentHeader {
-        number: 1,
-        id: FileId(99),
-        ..SegmentHeader::default()
-    };
+    let header = SegmentHeader { number: 1, id: FileId(99), ..SegmentHeader::default() };
     SegmentWriter::create(&fs, &path(1), &header, None, 0).unwrap();
     let error = replay(&*fs, 1).unwrap_err();
     assert!(error.to_string().contains("should have"), "{error}");
+}
+
+/// A segment whose records are sound, as many and as long, but not those that
+/// its successor knows, is corruption: no lost tail looks like this.
+#[test]
+fn other_records_of_the_same_length_are_corruption() {
+    let (fs, _) = three_segments(None);
+    let bytes = read_all(&*fs, &path(1)).unwrap();
+    let mut again = Log::new(Arc::clone(&fs));
+    for record in [0, 1, 2, 3, 4] {
+        let mut changed = payload(record);
+        changed[4..].fill(9);
+        again.writer().append(&changed).unwrap();
+    }
+    assert_eq!(again.writer().bytes(), bytes.len() as u64);
+    let error =
+        recover(&*fs, 1, &[(1, path(1)), (2, path(2))], Access::ReadWrite, &mut |_, _| Ok(()))
+            .unwrap_err();
+    assert!(error.to_string().contains("not those"), "{error}");
 }
 
 /// Either copy of a header is enough; with none the segment was not begun.
@@ -224,12 +208,7 @@ fn swapped_segments_are_corruption() {
 fn one_copy_of_the_header_is_enough() {
     let (fs, _) = three_segments(None);
     let bytes = read_all(&*fs, &path(3)).unwrap();
-    for (damage, records) in [
-        (&[0][..], 15),
-        (&[2048], 15),
-        (&[100], 15),
-        (&[0, 2048], 10),
-    ] {
+    for (damage, records) in [(&[0][..], 15), (&[2048], 15), (&[100], 15), (&[0, 2048], 10)] {
         let mut damaged = bytes.clone();
         damage.iter().for_each(|&at: &usize| damaged[at] ^= 1);
         set(&*fs, &path(3), &damaged);
@@ -253,16 +232,9 @@ fn newer_logs_are_incompatible() {
         replay(&*fs, 1)
     };
     for at in [8, 24, 32, 39, 160, 176, 178] {
-        assert!(
-            matches!(change(at), Err(Error::Incompatible { .. })),
-            "byte {at}"
-        );
+        assert!(matches!(change(at), Err(Error::Incompatible { .. })), "byte {at}");
     }
-    assert_eq!(
-        change(16).unwrap().0.len(),
-        15,
-        "a compatible feature is ignored"
-    );
+    assert_eq!(change(16).unwrap().0.len(), 15, "a compatible feature is ignored");
     change(24).unwrap_err();
     let mut count = 0;
     let visit = &mut |_: Place<'_>, _: &[u8]| {
@@ -280,9 +252,7 @@ fn random_files_never_panic() {
     let originals: Vec<_> = (1..=3).map(|n| read_all(&*fs, &path(n)).unwrap()).collect();
     let mut seed = 7u64;
     let mut random = move |limit: usize| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % limit
     };
     for _ in 0..3000 {
