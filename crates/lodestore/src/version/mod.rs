@@ -1,1 +1,27 @@
-//! version.
+//! Which tables make up the database, and how that is kept durably.
+//!
+//! | part | job |
+//! |---|---|
+//! | `field` | tagged fields, so that an older program knows what it may skip |
+//! | `table_field` | a table's description as such fields |
+//! | `edit` | one change: tables added and deleted, families, counters |
+//! | `state` | what all edits so far add up to |
+//! | `levels` | the same for one family, arranged for readers; immutable |
+//! | `current` | the file `CURRENT`, which names the manifest in use |
+//! | `manifest` | the durable log of edits |
+//!
+//! A change goes: `VersionEdit` -> `Manifest::append` (synced) ->
+//! `State::apply` and `Version::apply` -> readers see the new version.
+
+mod field;
+mod table_field;
+pub(crate) mod edit;
+pub(crate) mod state;
+pub(crate) mod levels;
+mod current;
+pub(crate) mod manifest;
+
+pub(crate) use edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
+pub(crate) use levels::{Below, KeyRange, LEVELS, Level, Version};
+pub(crate) use manifest::{Manifest, ManifestIdentity, Recovered, TornTail, recover};
+pub(crate) use state::{FamilyState, State};

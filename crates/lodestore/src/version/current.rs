@@ -1,0 +1,122 @@
+//! The file `CURRENT`: one line that names the manifest in use, its id, and
+//! the checksum of the line so far.
+//!
+//! ```text
+//! MANIFEST-000007 000102030405060708090a0b0c0d0e0f 89abcdef\n
+//! ```
+//!
+//! It is replaced by renaming a synced temporary file, so that it is always
+//! the old line or the new one. LevelDB and RocksDB keep a file of the same
+//! name that holds the manifest's name alone.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::checksum::crc32c;
+use crate::error::{Error, Result};
+use crate::filename::{self, FileKind};
+use crate::fs::{self, Fs};
+use crate::key::FileId;
+
+/// No `CURRENT` of ours or of LevelDB's is longer.
+const LINE_BYTES_MAX: u64 = 512;
+
+/// What `CURRENT` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Current {
+    /// The manifest in use.
+    Ours { number: u64, id: FileId },
+    /// A line as LevelDB and RocksDB write it.
+    NameAlone { number: u64 },
+}
+
+/// Makes `CURRENT` name the manifest, durably.
+pub(crate) fn install(fs: &dyn Fs, directory: &Path, number: u64, id: FileId) -> Result<()> {
+    let (temporary, current) =
+        (filename::temporary_path(directory, number), filename::current_path(directory));
+    let failed = |during: &'static str| {
+        let path = temporary.clone();
+        move |error| Error::io(&path, during, error)
+    };
+    let mut file = fs.create(&temporary).map_err(failed("create"))?;
+    file.append(line(number, id).as_bytes()).map_err(failed("append"))?;
+    file.sync().map_err(failed("sync"))?;
+    file.close().map_err(failed("close"))?;
+    fs.rename(&temporary, &current).map_err(failed("rename"))?;
+    // A rename survives power loss only once its directory is synced.
+    fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))
+}
+
+/// What `CURRENT` says; `None` if there is no such file.
+pub(crate) fn read(fs: &dyn Fs, directory: &Path) -> Result<Option<Current>> {
+    let path = filename::current_path(directory);
+    let length = match fs.length(&path) {
+        Ok(length) => length,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(&path, "get length of", error)),
+    };
+    if length > LINE_BYTES_MAX {
+        return Err(Error::corruption(&path, 0, "it is too long to name a manifest"));
+    }
+    let bytes = fs::read_all(fs, &path).map_err(|error| Error::io(&path, "read", error))?;
+    parse(&bytes).map(Some).map_err(|what| Error::corruption(&path, 0, what))
+}
+
+fn line(number: u64, id: FileId) -> String {
+    let start = format!("{} {id}", filename::manifest_name(number));
+    format!("{start} {:08x}\n", crc32c(start.as_bytes()))
+}
+
+fn parse(bytes: &[u8]) -> std::result::Result<Current, &'static str> {
+    if bytes.is_empty() {
+        return Err("it is empty");
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is no text")?;
+    let text = text.strip_suffix('\n').ok_or("its line does not end")?;
+    let words: Vec<&str> = text.split(' ').collect();
+    let Some(FileKind::Manifest(number)) = filename::parse(words[0]) else {
+        return Err("it does not begin with a manifest's name");
+    };
+    let &[_, id, _] = &words[..] else {
+        let alone = words.len() == 1;
+        return if alone { Ok(Current::NameAlone { number }) } else { Err("it is malformed") };
+    };
+    let id = u128::from_str_radix(id, 16).map_err(|_| "the manifest's id is malformed")?;
+    // Comparing with the line that we would write covers checksum and form.
+    if text != line(number, FileId(id)).trim_end() {
+        return Err("its checksum is wrong");
+    }
+    Ok(Current::Ours { number, id: FileId(id) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line names the manifest; no single changed or lost byte is taken
+    /// for another manifest of ours.
+    #[test]
+    fn a_damaged_line_names_nothing() {
+        for (number, id) in [(7, 0), (u64::MAX, u128::MAX), (1_234_567, 0xabc)] {
+            let good = line(number, FileId(id)).into_bytes();
+            assert_eq!(parse(&good), Ok(Current::Ours { number, id: FileId(id) }));
+            for place in 0..good.len() {
+                for flip in [1, 2, 4, 0x20, 0x80] {
+                    let mut bad = good.clone();
+                    bad[place] ^= flip;
+                    assert!(parse(&bad).is_err(), "{}", bad.escape_ascii());
+                }
+                assert!(parse(&good[..place]).is_err());
+            }
+        }
+    }
+
+    /// LevelDB's line is told from a damaged one of ours.
+    #[test]
+    fn the_line_of_a_leveldb_is_recognised() {
+        assert_eq!(parse(b"MANIFEST-000005\n"), Ok(Current::NameAlone { number: 5 }));
+        for bad in [&b"MANIFEST-000005"[..], b"\n", b"MANIFEST-5 x\n", b"MANIFEST-\n", b"\xff\n"] {
+            assert!(parse(bad).is_err());
+        }
+    }
+}

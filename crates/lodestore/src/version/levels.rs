@@ -1,0 +1,455 @@
+//! The live tables of one family, arranged by level for readers. Immutable: a
+//! change makes a new [`Version`] that shares the levels that did not change.
+//!
+//! What holds:
+//! - Level 0 is ordered newest first: by highest sequence number, then file
+//!   number. Its tables may overlap.
+//! - The tables of every deeper level are ordered by key, and no user key is
+//!   in two of them: outputs are cut between user keys. So the versions of a
+//!   user key in one level are always in one table.
+//! - An entry is newer than every entry of the same user key in a deeper level.
+//!
+//! A largest entry with the trailer [`TRAILER_NEWEST`] is a bound and no entry:
+//! the table holds nothing of that user key (the end of a range tombstone).
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::key::{KeyOrder, SequenceNumber, TRAILER_NEWEST, common_prefix_bytes, head};
+use crate::table::meta::TableMeta;
+use crate::tables::TableFile;
+use crate::version::edit::VersionEdit;
+use crate::version::state::FamilyState;
+
+/// Levels of a family: 0 to 6.
+pub(crate) const LEVELS: usize = 7;
+
+/// A range of user keys, both ends inclusive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    pub(crate) first: Vec<u8>,
+    pub(crate) last: Vec<u8>,
+}
+
+impl KeyRange {
+    /// The smallest range that covers `tables`; `None` if there are none.
+    pub(crate) fn covering<'a>(
+        order: &KeyOrder,
+        tables: impl IntoIterator<Item = &'a Arc<TableFile>>,
+    ) -> Option<KeyRange> {
+        let mut tables = tables.into_iter();
+        let table = &tables.next()?.meta;
+        let (mut first, mut last) = (&table.smallest.user_key, &table.largest.user_key);
+        for table in tables {
+            let (smallest, largest) = (&table.meta.smallest.user_key, &table.meta.largest.user_key);
+            if order.compare(smallest, first) == Ordering::Less {
+                first = smallest;
+            }
+            if order.compare(largest, last) == Ordering::Greater {
+                last = largest;
+            }
+        }
+        Some(KeyRange { first: first.clone(), last: last.clone() })
+    }
+
+    /// True if some key is in both.
+    pub(crate) fn overlaps(&self, order: &KeyOrder, other: &KeyRange) -> bool {
+        order.compare(&self.first, &other.last) != Ordering::Greater
+            && order.compare(&other.first, &self.last) != Ordering::Greater
+    }
+}
+
+/// The tables of one level.
+#[derive(Debug, Default)]
+pub(crate) struct Level {
+    /// See the module for their order.
+    tables: Arc<[Arc<TableFile>]>,
+    /// Length of all files.
+    bytes: u64,
+    fences: Fences,
+}
+
+/// The largest user key of each table as a number, so that a lookup compares
+/// whole keys only where these are equal. For bytewise order; empty otherwise
+/// and for level 0.
+#[derive(Debug, Default)]
+struct Fences {
+    /// What every key in the level begins with.
+    prefix: Vec<u8>,
+    /// The eight bytes after it of each table's largest user key.
+    heads: Vec<u64>,
+}
+
+impl Fences {
+    fn new(order: &KeyOrder, tables: &[Arc<TableFile>]) -> Fences {
+        let (Some(first), Some(last)) = (tables.first(), tables.last()) else {
+            return Fences::default();
+        };
+        if !order.is_bytewise() {
+            return Fences::default();
+        }
+        let (first, last) = (&first.meta.smallest.user_key, &last.meta.largest.user_key);
+        let prefix = first[..common_prefix_bytes(first, last)].to_vec();
+        let heads = tables.iter().map(|t| head(&t.meta.largest.user_key[prefix.len()..])).collect();
+        Fences { prefix, heads }
+    }
+
+    /// The tables among which the first that does not end before `user_key`
+    /// is; the end of the range stands for itself.
+    fn candidates(&self, user_key: &[u8]) -> Range<usize> {
+        let count = self.heads.len();
+        let shared = user_key.len().min(self.prefix.len());
+        match user_key[..shared].cmp(&self.prefix[..shared]) {
+            Ordering::Less => return 0..0,
+            Ordering::Greater => return count..count,
+            Ordering::Equal if shared < self.prefix.len() => return 0..0,
+            Ordering::Equal => {}
+        }
+        let head = head(&user_key[shared..]);
+        let start = self.heads.partition_point(|&fence| fence < head);
+        let equal = self.heads[start..].partition_point(|&fence| fence == head);
+        start..start + equal
+    }
+}
+
+impl Level {
+    /// Level 0: any tables, ordered here.
+    fn level0(mut tables: Vec<Arc<TableFile>>) -> Level {
+        tables.sort_by(|a, b| {
+            (newest_sequence(&b.meta), b.meta.number)
+                .cmp(&(newest_sequence(&a.meta), a.meta.number))
+        });
+        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
+        Level { tables: tables.into(), bytes, fences: Fences::default() }
+    }
+
+    /// A deeper level.
+    ///
+    /// # Errors
+    /// Says which tables overlap, or which ends before it starts.
+    fn sorted(order: &KeyOrder, mut tables: Vec<Arc<TableFile>>) -> Result<Level, String> {
+        let in_order = |a: &TableMeta, b: &TableMeta| {
+            let (a, b) = (&a.smallest, &b.smallest);
+            order.compare_entries((&a.user_key, a.trailer), (&b.user_key, b.trailer))
+        };
+        tables.sort_by(|a, b| in_order(&a.meta, &b.meta));
+        for pair in tables.windows(2) {
+            let (before, behind) = (&pair[0].meta, &pair[1].meta);
+            if !ends_before(order, before, &behind.smallest.user_key) {
+                return Err(format!("tables {} and {} overlap", before.number, behind.number));
+            }
+        }
+        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
+        let fences = Fences::new(order, &tables);
+        Ok(Level { tables: tables.into(), bytes, fences })
+    }
+
+    /// The tables, in the level's order.
+    #[inline]
+    pub(crate) fn tables(&self) -> &Arc<[Arc<TableFile>]> {
+        &self.tables
+    }
+
+    /// Length of all files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// Where the first table is that does not end before `user_key`; the count
+    /// of tables if there is none. For levels from 1 on.
+    #[inline]
+    pub(crate) fn lower_bound(&self, order: &KeyOrder, user_key: &[u8]) -> usize {
+        let among = match self.fences.heads.is_empty() {
+            true => 0..self.tables.len(),
+            false => self.fences.candidates(user_key),
+        };
+        let before = |table: &Arc<TableFile>| ends_before(order, &table.meta, user_key);
+        among.start + self.tables[among].partition_point(before)
+    }
+
+    /// The one table that may hold `user_key`. For levels from 1 on.
+    #[inline]
+    pub(crate) fn find(&self, order: &KeyOrder, user_key: &[u8]) -> Option<&Arc<TableFile>> {
+        let table = self.tables.get(self.lower_bound(order, user_key))?;
+        let starts = order.compare(&table.meta.smallest.user_key, user_key);
+        (starts != Ordering::Greater).then_some(table)
+    }
+
+    /// Which tables hold keys from `first` to `last`, both inclusive; `None`
+    /// is an open end. For levels from 1 on.
+    pub(crate) fn overlapping(
+        &self,
+        order: &KeyOrder,
+        first: Option<&[u8]>,
+        last: Option<&[u8]>,
+    ) -> Range<usize> {
+        let start = first.map_or(0, |key| self.lower_bound(order, key));
+        let starts_within = |table: &Arc<TableFile>| match last {
+            Some(key) => order.compare(&table.meta.smallest.user_key, key) != Ordering::Greater,
+            None => true,
+        };
+        start..start + self.tables[start..].partition_point(starts_within)
+    }
+}
+
+/// The highest sequence number that an entry of the table counts as having.
+fn newest_sequence(meta: &TableMeta) -> SequenceNumber {
+    meta.sequence_override.unwrap_or(meta.sequence_max)
+}
+
+/// True if everything in the table comes before `user_key`.
+#[inline]
+fn ends_before(order: &KeyOrder, meta: &TableMeta, user_key: &[u8]) -> bool {
+    match order.compare(&meta.largest.user_key, user_key) {
+        Ordering::Less => true,
+        Ordering::Equal => meta.largest.trailer == TRAILER_NEWEST,
+        Ordering::Greater => false,
+    }
+}
+
+/// True if the table holds keys from `first` to `last`, both inclusive.
+pub(crate) fn table_overlaps(
+    order: &KeyOrder,
+    meta: &TableMeta,
+    first: Option<&[u8]>,
+    last: Option<&[u8]>,
+) -> bool {
+    first.is_none_or(|key| !ends_before(order, meta, key))
+        && last.is_none_or(|key| order.compare(&meta.smallest.user_key, key) != Ordering::Greater)
+}
+
+/// Makes the open-table slot for a table that was added.
+pub(crate) type MakeTable<'a> = &'a dyn Fn(&TableMeta) -> Arc<TableFile>;
+
+/// All live tables of one family.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    order: KeyOrder,
+    levels: [Arc<Level>; LEVELS],
+}
+
+impl Version {
+    /// A version without tables.
+    pub(crate) fn empty(order: KeyOrder) -> Version {
+        Version { order, levels: Default::default() }
+    }
+
+    /// The version that a recovered family has.
+    ///
+    /// # Errors
+    /// Says what contradicts the invariants, for example overlapping tables.
+    pub(crate) fn from_state(
+        order: KeyOrder,
+        state: &FamilyState,
+        make: MakeTable<'_>,
+    ) -> Result<Version, String> {
+        let mut tables: [Vec<Arc<TableFile>>; LEVELS] = Default::default();
+        for (level, meta) in state.tables.values() {
+            check_bounds(&order, meta)?;
+            tables[*level].push(make(meta));
+        }
+        let mut version = Version::empty(order);
+        for (level, tables) in tables.into_iter().enumerate() {
+            version.set_level(level, tables)?;
+        }
+        Ok(version)
+    }
+
+    /// The version after those parts of `edit` that concern `family`.
+    ///
+    /// # Errors
+    /// Says what contradicts this version; nothing was changed.
+    pub(crate) fn apply(
+        &self,
+        family: u32,
+        edit: &VersionEdit,
+        make: MakeTable<'_>,
+    ) -> Result<Version, String> {
+        let deleted = edit.tables_deleted.iter().filter(|&&(of, ..)| of == family);
+        let added = edit.tables_added.iter().filter(|&&(of, ..)| of == family);
+        let mut change = Change::default();
+        for &(_, level, number) in deleted {
+            change.delete(self, level, number)?;
+        }
+        for (_, level, meta) in added {
+            check_bounds(&self.order, meta)?;
+            change.add(self, *level, meta, make)?;
+        }
+        let mut next = self.clone();
+        for (level, tables) in change.levels.into_iter().enumerate() {
+            if let Some(tables) = tables {
+                next.set_level(level, tables.into_values().collect())?;
+            }
+        }
+        Ok(next)
+    }
+
+    fn set_level(&mut self, level: usize, tables: Vec<Arc<TableFile>>) -> Result<(), String> {
+        let made = match level {
+            0 => Level::level0(tables),
+            _ => Level::sorted(&self.order, tables).map_err(|e| format!("level {level}: {e}"))?,
+        };
+        self.levels[level] = Arc::new(made);
+        Ok(())
+    }
+
+    /// The order of the family's keys.
+    #[inline]
+    pub(crate) fn order(&self) -> &KeyOrder {
+        &self.order
+    }
+
+    /// Level `level`.
+    #[inline]
+    pub(crate) fn level(&self, level: usize) -> &Arc<Level> {
+        &self.levels[level]
+    }
+
+    /// All levels, from 0 on.
+    pub(crate) fn levels(&self) -> &[Arc<Level>; LEVELS] {
+        &self.levels
+    }
+
+    /// Every table, level 0 first.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.levels.iter().flat_map(|level| level.tables.iter())
+    }
+
+    /// How many tables there are.
+    pub(crate) fn table_count(&self) -> usize {
+        self.levels.iter().map(|level| level.tables.len()).sum()
+    }
+
+    /// Length of all tables.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.levels.iter().map(|level| level.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Entries in all tables: an estimate of the count of keys, from above.
+    pub(crate) fn entries(&self) -> u64 {
+        self.tables().map(|table| table.meta.entries).fold(0, u64::saturating_add)
+    }
+
+    /// The tables of a level that hold keys from `first` to `last`, both
+    /// inclusive (`None`: open end), in the level's order.
+    pub(crate) fn overlapping(
+        &self,
+        level: usize,
+        first: Option<&[u8]>,
+        last: Option<&[u8]>,
+    ) -> Vec<Arc<TableFile>> {
+        let tables = &self.levels[level].tables;
+        if level > 0 {
+            return tables[self.levels[level].overlapping(&self.order, first, last)].to_vec();
+        }
+        let overlaps = |t: &&Arc<TableFile>| table_overlaps(&self.order, &t.meta, first, last);
+        tables.iter().filter(overlaps).cloned().collect()
+    }
+
+    /// True if some table of a level holds keys from `first` to `last`, both
+    /// inclusive (`None`: open end).
+    pub(crate) fn overlaps(&self, level: usize, first: Option<&[u8]>, last: Option<&[u8]>) -> bool {
+        let level_tables = &self.levels[level];
+        if level > 0 {
+            return !level_tables.overlapping(&self.order, first, last).is_empty();
+        }
+        level_tables.tables.iter().any(|t| table_overlaps(&self.order, &t.meta, first, last))
+    }
+
+    /// What lies in the levels deeper than `level`.
+    pub(crate) fn below(&self, level: usize) -> Below {
+        let levels = self.levels[level + 1..].iter().filter(|level| !level.is_empty());
+        Below {
+            order: self.order.clone(),
+            levels: levels.map(|level| (Arc::clone(level), 0)).collect(),
+        }
+    }
+}
+
+/// The levels that an edit changes, while it is applied.
+#[derive(Default)]
+struct Change {
+    levels: [Option<BTreeMap<u64, Arc<TableFile>>>; LEVELS],
+    removed: BTreeMap<u64, Arc<TableFile>>,
+}
+
+impl Change {
+    fn delete(&mut self, version: &Version, level: usize, number: u64) -> Result<(), String> {
+        let removed = self.level(version, level)?.remove(&number);
+        let table = removed.ok_or_else(|| format!("table {number} is not at level {level}"))?;
+        self.removed.insert(number, table);
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        version: &Version,
+        level: usize,
+        meta: &TableMeta,
+        make: MakeTable<'_>,
+    ) -> Result<(), String> {
+        // A table that only moves keeps its slot, and so stays open.
+        let slot = self.removed.get(&meta.number).filter(|slot| slot.meta == *meta);
+        let table = slot.map_or_else(|| make(meta), Arc::clone);
+        match self.level(version, level)?.insert(meta.number, table) {
+            None => Ok(()),
+            Some(_) => Err(format!("table {} is added twice", meta.number)),
+        }
+    }
+
+    /// The tables of a level by number, to be changed.
+    fn level(
+        &mut self,
+        version: &Version,
+        level: usize,
+    ) -> Result<&mut BTreeMap<u64, Arc<TableFile>>, String> {
+        let slot =
+            self.levels.get_mut(level).ok_or_else(|| format!("there is no level {level}"))?;
+        Ok(slot.get_or_insert_with(|| {
+            let tables = version.levels[level].tables.iter();
+            tables.map(|table| (table.meta.number, Arc::clone(table))).collect()
+        }))
+    }
+}
+
+fn check_bounds(order: &KeyOrder, meta: &TableMeta) -> Result<(), String> {
+    let (first, last) = (&meta.smallest, &meta.largest);
+    let ends = (&last.user_key[..], last.trailer);
+    if order.compare_entries((&first.user_key, first.trailer), ends) == Ordering::Greater {
+        return Err(format!("table {} ends before it starts", meta.number));
+    }
+    Ok(())
+}
+
+/// Answers whether the deeper levels may hold a key, for keys that are asked
+/// for in ascending order: a compaction asks it for each tombstone.
+#[derive(Debug)]
+pub(crate) struct Below {
+    order: KeyOrder,
+    /// Each level with the first table that does not end before the last key.
+    levels: Vec<(Arc<Level>, usize)>,
+}
+
+impl Below {
+    /// True if no deeper level can hold `user_key`. Keys must not descend from
+    /// one call to the next.
+    pub(crate) fn is_absent(&mut self, user_key: &[u8]) -> bool {
+        let order = &self.order;
+        self.levels.iter_mut().all(|(level, at)| {
+            while level.tables.get(*at).is_some_and(|t| ends_before(order, &t.meta, user_key)) {
+                *at += 1;
+            }
+            let starts = level.tables.get(*at).map(|table| &table.meta.smallest.user_key);
+            starts.is_none_or(|key| order.compare(key, user_key) == Ordering::Greater)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
