@@ -126,3 +126,14 @@ impl Drop for TableFile {
         });
     }
 }
+
+/// A slot for `meta`, for tests that open no table.
+#[cfg(test)]
+pub(crate) fn test_slot(meta: &TableMeta) -> Arc<TableFile> {
+    static HOME: OnceLock<Arc<TableHome>> = OnceLock::new();
+    let home = HOME.get_or_init(|| {
+        let fs = Arc::new(crate::fs::MemFs::new());
+        TableHome::new(fs, PathBuf::from("test"), Cache::new(0), Scheduler::new(1))
+    });
+    TableFile::new(home, &KeyOrder::Bytewise, meta.clone())
+}
