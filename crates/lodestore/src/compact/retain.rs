@@ -28,6 +28,9 @@ pub(crate) struct Entry<'a> {
     pub(crate) value: Cow<'a, [u8]>,
 }
 
+/// Tells if no deeper level can hold a key.
+type AbsentBelow<'s> = Box<dyn FnMut(&[u8]) -> bool + Send + 's>;
+
 /// What is kept of a stream of entries.
 pub(crate) struct Retain<'s> {
     /// Ascending.
@@ -38,7 +41,7 @@ pub(crate) struct Retain<'s> {
     zero_up_to: Option<SequenceNumber>,
     operator: Option<SharedMergeOperator>,
     /// True if no deeper level can hold the key; asked for ascending keys.
-    absent_below: Box<dyn FnMut(&[u8]) -> bool + Send + 's>,
+    absent_below: AbsentBelow<'s>,
     dropped: u64,
 }
 
