@@ -127,10 +127,7 @@ impl Version {
 
     /// Length of all tables.
     pub(crate) fn bytes(&self) -> u64 {
-        self.levels
-            .iter()
-            .map(|level| level.bytes())
-            .fold(0, u64::saturating_add)
+        self.levels.iter().map(|level| level.bytes()).fold(0, u64::saturating_add)
     }
 
     /// Entries in all tables: an estimate of the count of keys, from above.
@@ -161,10 +158,7 @@ impl Version {
         if level > 0 {
             return !level_tables.overlapping(&self.order, first, last).is_empty();
         }
-        level_tables
-            .tables()
-            .iter()
-            .any(|t| table_overlaps(&self.order, &t.meta, first, last))
+        level_tables.tables().iter().any(|t| table_overlaps(&self.order, &t.meta, first, last))
     }
 
     /// What lies in the levels deeper than `level`.
@@ -218,9 +212,7 @@ impl Change {
             self.levels.get_mut(level).ok_or_else(|| format!("there is no level {level}"))?;
         Ok(slot.get_or_insert_with(|| {
             let tables = version.levels[level].tables().iter();
-            tables
-                .map(|table| (table.meta.number, Arc::clone(table)))
-                .collect()
+            tables.map(|table| (table.meta.number, Arc::clone(table))).collect()
         }))
     }
 }
@@ -249,17 +241,10 @@ impl Below {
     pub(crate) fn is_absent(&mut self, user_key: &[u8]) -> bool {
         let order = &self.order;
         self.levels.iter_mut().all(|(level, at)| {
-            while level
-                .tables()
-                .get(*at)
-                .is_some_and(|t| ends_before(order, &t.meta, user_key))
-            {
+            while level.tables().get(*at).is_some_and(|t| ends_before(order, &t.meta, user_key)) {
                 *at += 1;
             }
-            let starts = level
-                .tables()
-                .get(*at)
-                .map(|table| &table.meta.smallest.user_key);
+            let starts = level.tables().get(*at).map(|table| &table.meta.smallest.user_key);
             starts.is_none_or(|key| order.compare(key, user_key) == Ordering::Greater)
         })
     }

@@ -2,8 +2,8 @@
 //! nothing acknowledged is lost, `resume` makes the database whole again, and
 //! a read that failed never looks like a short one.
 
-use lodestore::fs::{Fault, FaultFs, Operation};
 use lodestore::MemFs;
+use lodestore::fs::{Fault, FaultFs, Operation};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use testkit::command::{Command, Output, Read};

@@ -8,7 +8,8 @@ use lodestore::{
 use std::sync::Arc;
 
 fn open() -> Db {
-    let options = Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
+    let options =
+        Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
     Db::open("/limits", options).expect("a database in memory opens")
 }
 

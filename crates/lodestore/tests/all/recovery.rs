@@ -170,7 +170,8 @@ fn a_changed_byte_in_a_table_is_never_shown() -> Result<(), Error> {
         for at in 0..files[name].len() {
             let mut changed = files.clone();
             changed.get_mut(name).expect("it is there")[at] ^= 1 << (at % 8);
-            found_out += u64::from(check_readable(&changed, &sound, &format!("byte {at} of {name}")));
+            found_out +=
+                u64::from(check_readable(&changed, &sound, &format!("byte {at} of {name}")));
         }
     }
     assert!(found_out > 0, "changed bytes are noticed");
