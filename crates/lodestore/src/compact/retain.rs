@@ -24,21 +24,16 @@ pub(crate) enum Verdict {
     Collect,
 }
 
-/// Tells if no deeper level can hold a key.
-type AbsentBelow<'s> = Box<dyn FnMut(&[u8]) -> bool + Send + 's>;
+/// The number of a stratum; the one that everybody sees is 0.
+pub(crate) type Stratum = usize;
 
-/// What is kept of a stream of entries.
-pub(crate) struct Retain<'s> {
-    /// Ascending.
+/// Judges the entries of one flush or compaction, in their order.
+pub(crate) struct Retain {
+    /// Live snapshots, ascending.
     snapshots: Vec<SequenceNumber>,
-    /// Nothing deeper can hold any key of the stream.
-    bottommost: bool,
-    /// Puts up to this sequence number get number zero.
-    zero_up_to: Option<SequenceNumber>,
-    operator: Option<SharedMergeOperator>,
-    /// True if no deeper level can hold the key; asked for ascending keys.
-    absent_below: AbsentBelow<'s>,
-    dropped: u64,
+    below: Below,
+    /// The stratum of the last entry that was met of this key.
+    covered: Option<Stratum>,
 }
 
 impl Retain {
