@@ -50,7 +50,7 @@ impl KeyRange {
 #[derive(Debug, Default)]
 pub(crate) struct Level {
     /// See the module for their order.
-    tables: Vec<Arc<TableFile>>,
+    tables: Arc<[Arc<TableFile>]>,
     /// Length of all files.
     bytes: u64,
     fences: Fences,
@@ -107,7 +107,7 @@ impl Level {
                 .cmp(&(newest_sequence(&a.meta), a.meta.number))
         });
         let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
-        Level { tables, bytes, fences: Fences::default() }
+        Level { tables: tables.into(), bytes, fences: Fences::default() }
     }
 
     /// A deeper level.
@@ -131,12 +131,12 @@ impl Level {
         }
         let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
         let fences = Fences::new(order, &tables);
-        Ok(Level { tables, bytes, fences })
+        Ok(Level { tables: tables.into(), bytes, fences })
     }
 
     /// The tables, in the level's order.
     #[inline]
-    pub(crate) fn tables(&self) -> &[Arc<TableFile>] {
+    pub(crate) fn tables(&self) -> &Arc<[Arc<TableFile>]> {
         &self.tables
     }
 

@@ -117,7 +117,7 @@ impl Version {
 
     /// Every table, level 0 first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
-        self.levels.iter().flat_map(|level| level.tables())
+        self.levels.iter().flat_map(|level| level.tables().iter())
     }
 
     /// How many tables there are.
