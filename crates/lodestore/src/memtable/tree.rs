@@ -72,11 +72,6 @@ impl Tree {
     }
 
     #[inline]
-    pub(super) fn order(&self) -> &KeyOrder {
-        &self.order
-    }
-
-    #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.entries.bytes() + self.nodes.bytes()
     }
