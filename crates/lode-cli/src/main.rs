@@ -1,2 +1,56 @@
-//! The program `lode`.
-fn main() {}
+//! The program `lode`: benchmarks and tools for Lodestore databases.
+//!
+//! A verb is a file: `bench`, `db/*`, `generate`. This one reads the command
+//! line, runs a verb and turns what came of it into an exit code.
+
+mod failure;
+mod text;
+mod output;
+mod records;
+mod progress;
+
+mod bench;
+mod db;
+mod generate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// What every verb returns.
+type Done = Result<(), Failure>;
+
+/// Benchmarks and tools for Lodestore databases.
+#[derive(Debug, Parser)]
+#[command(name = "lode", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = failure::EXIT_CODES_HELP)]
+struct Lode {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Measure the engine with the benchmarks of LevelDB's db_bench
+    #[command(after_help = lode_bench::benchmarks_help())]
+    Bench(Box<bench::Bench>),
+    /// Read and change a database
+    Db(db::Database),
+    /// Make records to load
+    #[command(subcommand)]
+    Gen(generate::Generate),
+}
+
+fn main() -> ExitCode {
+    let done = match Lode::parse().verb {
+        Verb::Bench(bench) => bench::run(&bench),
+        Verb::Db(database) => db::run(&database),
+        Verb::Gen(what) => generate::run(&what),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -127,11 +127,7 @@ impl WriteBatch {
     pub fn with_capacity(bytes: usize) -> WriteBatch {
         let mut buffer = Vec::with_capacity(BATCH_HEADER_BYTES + bytes);
         buffer.extend_from_slice(&[0; BATCH_HEADER_BYTES]);
-        WriteBatch {
-            bytes: buffer,
-            records: 0,
-            refused: None,
-        }
+        WriteBatch { bytes: buffer, records: 0, refused: None }
     }
 
     /// Sets `key` to `value` in the default family.
@@ -155,37 +151,19 @@ impl WriteBatch {
     /// Sets `key` to `value` in `family`.
     #[inline]
     pub fn put_in(&mut self, family: impl Into<FamilyId>, key: &[u8], value: &[u8]) {
-        self.add_entry(
-            Kind::Put as u8,
-            tag::FAMILY_PUT,
-            family.into(),
-            key,
-            Some(value),
-        );
+        self.add_entry(Kind::Put as u8, tag::FAMILY_PUT, family.into(), key, Some(value));
     }
 
     /// Removes `key` from `family`, if it is there.
     #[inline]
     pub fn delete_in(&mut self, family: impl Into<FamilyId>, key: &[u8]) {
-        self.add_entry(
-            Kind::Delete as u8,
-            tag::FAMILY_DELETE,
-            family.into(),
-            key,
-            None,
-        );
+        self.add_entry(Kind::Delete as u8, tag::FAMILY_DELETE, family.into(), key, None);
     }
 
     /// Adds an operand for the merge operator of `family`.
     #[inline]
     pub fn merge_in(&mut self, family: impl Into<FamilyId>, key: &[u8], operand: &[u8]) {
-        self.add_entry(
-            Kind::Merge as u8,
-            tag::FAMILY_MERGE,
-            family.into(),
-            key,
-            Some(operand),
-        );
+        self.add_entry(Kind::Merge as u8, tag::FAMILY_MERGE, family.into(), key, Some(operand));
     }
 
     /// Adds bytes that readers of the log see and the database ignores. They
@@ -306,11 +284,7 @@ impl WriteBatch {
     /// What is wrong with them, if they are not a batch.
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> std::result::Result<WriteBatch, String> {
         let records = BatchRef::decode(&bytes)?.record_count();
-        Ok(WriteBatch {
-            bytes,
-            records,
-            refused: None,
-        })
+        Ok(WriteBatch { bytes, records, refused: None })
     }
 
     /// # Errors
@@ -351,9 +325,7 @@ impl WriteBatch {
     /// The records in order.
     #[inline]
     pub(crate) fn records(&self) -> Records<'_> {
-        Records {
-            reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]),
-        }
+        Records { reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]) }
     }
 }
 
@@ -381,9 +353,7 @@ impl<'a> BatchRef<'a> {
                 .map_err(|what| format!("{what}, at byte {at} of a batch"))?;
             // A record has at least one byte and a batch at most u32::MAX, by
             // the record that holds it; only a caller's own Vec could be longer.
-            records = records
-                .checked_add(1)
-                .ok_or("too many records in a batch")?;
+            records = records.checked_add(1).ok_or("too many records in a batch")?;
             sequences += u64::from(record.takes_sequence());
         }
         let (first, count) = (sequence_in(bytes), sequence_count_in(bytes));
@@ -411,9 +381,7 @@ impl<'a> BatchRef<'a> {
     }
 
     pub(crate) fn records(&self) -> Records<'a> {
-        Records {
-            reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]),
-        }
+        Records { reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]) }
     }
 }
 
@@ -447,9 +415,7 @@ fn sequence_count_in(bytes: &[u8]) -> u32 {
 #[inline]
 fn refusal(used: usize, key_bytes: usize, value_bytes: usize) -> Option<String> {
     if key_bytes > KEY_BYTES_MAX {
-        return Some(format!(
-            "a key has {key_bytes} bytes; at most {KEY_BYTES_MAX} are allowed"
-        ));
+        return Some(format!("a key has {key_bytes} bytes; at most {KEY_BYTES_MAX} are allowed"));
     }
     if value_bytes > VALUE_BYTES_MAX {
         return Some(format!(
@@ -502,12 +468,7 @@ fn read_entry<'a>(
     if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
         return Err("a key or value is longer than allowed");
     }
-    Ok(Record::Entry {
-        family,
-        kind,
-        key,
-        value,
-    })
+    Ok(Record::Entry { family, kind, key, value })
 }
 
 fn read_marker<'a>(
@@ -519,17 +480,11 @@ fn read_marker<'a>(
         tag::OPAQUE => Record::Opaque(slice()?),
         tag::PREPARE_BEGIN => Record::PrepareBegin,
         tag::PREPARE_END => Record::PrepareEnd { name: slice()? },
-        tag::COMMIT => Record::Commit {
-            name: slice()?,
-            time: None,
-        },
+        tag::COMMIT => Record::Commit { name: slice()?, time: None },
         tag::ROLLBACK => Record::Rollback { name: slice()? },
         tag::COMMIT_AT_TIME => {
             let time = Some(slice()?);
-            Record::Commit {
-                name: slice()?,
-                time,
-            }
+            Record::Commit { name: slice()?, time }
         }
         _ => return Err("a record has an unknown tag"),
     })

@@ -34,7 +34,8 @@ impl Crc32c {
 /// block's offset in that file.
 #[inline]
 pub(crate) fn context(file: FileId, offset: u64) -> u32 {
-    let id = file.0 as u64 ^ (file.0 >> 64) as u64;
+    let (low, high) = (file.0 as u64, (file.0 >> 64) as u64);
+    let id = low ^ high.rotate_left(29);
     // A multiplication by an odd constant (the golden ratio) spreads every
     // bit of the offset over the upper half.
     let mixed = (id ^ offset.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

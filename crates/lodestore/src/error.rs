@@ -56,6 +56,14 @@ pub enum Error {
         /// What was looked for.
         what: String,
     },
+    /// The merge operator could not combine what is stored under a key; the
+    /// stored entries are kept as they are.
+    MergeFailed {
+        /// The operator's name.
+        operator: String,
+        /// The key.
+        key: Arc<[u8]>,
+    },
     /// A write or sync failed earlier, so that what is on disk is not known.
     /// Reads go on; call `resume` or reopen to write again.
     ReadOnly {
@@ -116,6 +124,10 @@ impl fmt::Display for Error {
                 write!(f, "Busy: {} is locked by another opener", path.display())
             }
             Error::Missing { what } => write!(f, "Missing: {what}"),
+            Error::MergeFailed { operator, key } => {
+                let key = key.escape_ascii();
+                write!(f, "Merge failed: {operator} cannot combine the entries of key \"{key}\"")
+            }
             Error::ReadOnly { cause } => {
                 write!(f, "Read-only until resumed or reopened, because of: {cause}")
             }

@@ -86,10 +86,14 @@ mod tests {
         let directory = Path::new("d");
         let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_string();
         assert_eq!(parse(&name(log_path(directory, 7))), Some(FileKind::Log(7)));
-        assert_eq!(parse(&name(table_path(directory, 1_234_567))), Some(FileKind::Table(1_234_567)));
+        assert_eq!(
+            parse(&name(table_path(directory, 1_234_567))),
+            Some(FileKind::Table(1_234_567))
+        );
         assert_eq!(parse(&name(temporary_path(directory, 1))), Some(FileKind::Temporary(1)));
         assert_eq!(parse(&manifest_name(3)), Some(FileKind::Manifest(3)));
-        for foreign in ["", "x", "000001.ldb", "1.wal.bak", "-1.wal", "+1.wal", "MANIFEST-", "LOG"] {
+        for foreign in ["", "x", "000001.ldb", "1.wal.bak", "-1.wal", "+1.wal", "MANIFEST-", "LOG"]
+        {
             assert_eq!(parse(foreign), None, "{foreign}");
         }
     }

@@ -191,11 +191,7 @@ impl KeyOrder {
 
     /// The order of two entries: user key ascending, then trailer descending.
     #[inline]
-    pub(crate) fn compare_entries(
-        &self,
-        a: (&[u8], Trailer),
-        b: (&[u8], Trailer),
-    ) -> Ordering {
+    pub(crate) fn compare_entries(&self, a: (&[u8], Trailer), b: (&[u8], Trailer)) -> Ordering {
         self.compare(a.0, b.0).then_with(|| b.1.cmp(&a.1))
     }
 

@@ -38,15 +38,24 @@ mod versions;
 
 // Reading across homes, and moving entries down the levels.
 mod merge;
-mod options;
+mod visible;
 mod compact;
+mod options;
 
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
-
+pub use batch::{FamilyId, Record, WriteBatch};
+pub use cache::Cache;
+pub use db::{
+    Db, DbCursor, Family, LevelStats, LogPin, Range, ReadOptions, Snapshot, Stats, Updates, Value,
+    VerifyReport,
+};
 pub use error::{Error, Result};
+pub use fs::{Fs, MemFs, OsFs};
 pub use key::{Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SequenceNumber, VALUE_BYTES_MAX};
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
+pub use options::{FamilyOptions, Options, WriteOptions};
 pub use scheduler::Scheduler;
 pub use stats::{Counter, Statistics};
+pub use table::Compression;

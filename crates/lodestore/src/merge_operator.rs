@@ -15,8 +15,12 @@ pub trait MergeOperator: Send + Sync {
     /// The value of `key` after `operands`, oldest first, were merged into
     /// `existing` (`None`: there was no value). `None` if they make no sense
     /// together: the reader gets `Corruption`, and compaction keeps them all.
-    fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]])
-    -> Option<Vec<u8>>;
+    fn full_merge(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> Option<Vec<u8>>;
 
     /// One operand that stands for `older` followed by `newer`; `None` if
     /// there is none, and both are kept.

@@ -22,7 +22,7 @@
 mod reader;
 mod writer;
 
-pub(crate) use reader::{End, Next, RecordReader, scan};
+pub(crate) use reader::{End, Next, RecordReader, Scan, scan};
 pub(crate) use writer::{Failure, RecordWriter};
 
 use crate::checksum::{context, crc32c};
@@ -76,10 +76,7 @@ struct Owner {
 
 impl Owner {
     fn new(id: FileId) -> Owner {
-        Owner {
-            id,
-            tag: crc32c(&id.0.to_le_bytes()),
-        }
+        Owner { id, tag: crc32c(&id.0.to_le_bytes()) }
     }
 }
 
@@ -136,10 +133,7 @@ fn encode(
     payload: &[u8],
 ) -> u32 {
     debug_assert!(offset.is_multiple_of(ALIGNMENT as u64));
-    assert!(
-        watermark <= offset && offset <= OFFSET_MAX,
-        "a log file passes 2^48 bytes"
-    );
+    assert!(watermark <= offset && offset <= OFFSET_MAX, "a log file passes 2^48 bytes");
     let length = u32::try_from(payload.len()).expect("a payload has at most 4 GiB");
     let start = out.len();
     let filled = payload.len().next_multiple_of(ALIGNMENT);
@@ -172,5 +166,5 @@ impl Chain {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(simulation)))]
 mod tests;

@@ -90,6 +90,18 @@ impl Scheduler {
         }
     }
 
+    /// Waits; in a seeded scheduler only the clock moves on, and others get
+    /// their turn.
+    pub(crate) fn sleep(&self, duration: Duration) {
+        match &self.source {
+            Source::System { .. } => thread::sleep(duration),
+            Source::Seeded { nanos, .. } => {
+                nanos.fetch_add(duration.as_nanos() as u64, Ordering::Relaxed);
+                thread::yield_now();
+            }
+        }
+    }
+
     /// Seconds since 1970, for the record only: nothing may depend on its order.
     pub(crate) fn unix_seconds(&self) -> u64 {
         match &self.source {

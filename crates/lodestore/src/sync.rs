@@ -31,7 +31,7 @@ pub(crate) mod thread {
     #[cfg(not(simulation))]
     use std::thread as imp;
 
-    pub(crate) use imp::{JoinHandle, yield_now};
+    pub(crate) use imp::{JoinHandle, sleep, yield_now};
 
     /// The calling thread's id.
     pub(crate) fn current_id() -> imp::ThreadId {

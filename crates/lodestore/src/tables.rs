@@ -1,15 +1,139 @@
-//! Open tables.
+//! Open tables: a slot for each live table, opened at its first use, and the
+//! end of a table file once nothing refers to it.
+//!
+//! Invariant: a file is removed only after the manifest no longer names it
+//! (then it is marked obsolete) and the last view that holds it is gone.
 
+use std::path::PathBuf;
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::filename;
+use crate::fs::Fs;
+use crate::key::KeyOrder;
+use crate::scheduler::{Lane, Scheduler};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, OnceLock};
+use crate::table::Table;
 use crate::table::meta::TableMeta;
 
-/// A live table.
+/// Where tables live and what opening and removing them needs.
+#[derive(Debug)]
+pub(crate) struct TableHome {
+    pub(crate) fs: Arc<dyn Fs>,
+    pub(crate) directory: PathBuf,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    /// Removals that were handed to the scheduler and are not done yet.
+    removals: AtomicU64,
+}
+
+impl TableHome {
+    pub(crate) fn new(
+        fs: Arc<dyn Fs>,
+        directory: PathBuf,
+        cache: Arc<Cache>,
+        scheduler: Arc<Scheduler>,
+    ) -> Arc<TableHome> {
+        Arc::new(TableHome { fs, directory, cache, scheduler, removals: AtomicU64::new(0) })
+    }
+
+    /// True while a removed table's file is still to be deleted.
+    pub(crate) fn is_removing(&self) -> bool {
+        self.removals.load(Ordering::Acquire) > 0
+    }
+}
+
+/// A live table: what the manifest says of it, and the table once opened.
 #[derive(Debug)]
 pub(crate) struct TableFile {
     pub(crate) meta: TableMeta,
+    home: Arc<TableHome>,
+    order: KeyOrder,
+    table: OnceLock<Arc<Table>>,
+    obsolete: AtomicBool,
 }
 
-/// A slot for `meta`, for tests that need no file.
+impl TableFile {
+    pub(crate) fn new(home: &Arc<TableHome>, order: &KeyOrder, meta: TableMeta) -> Arc<TableFile> {
+        Arc::new(TableFile {
+            meta,
+            home: Arc::clone(home),
+            order: order.clone(),
+            table: OnceLock::new(),
+            obsolete: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        filename::table_path(&self.home.directory, self.meta.number)
+    }
+
+    /// The table, if it was opened before.
+    #[inline]
+    pub(crate) fn opened(&self) -> Option<&Arc<Table>> {
+        self.table.get()
+    }
+
+    /// The table, opened now if need be.
+    ///
+    /// # Errors
+    /// `Corruption` if the file is missing or is not the one that the manifest
+    /// names; `Io` if it cannot be read now.
+    pub(crate) fn table(&self) -> Result<&Arc<Table>> {
+        if let Some(table) = self.table.get() {
+            return Ok(table);
+        }
+        let table = Arc::new(self.open()?);
+        // Another thread may have been faster: its table serves as well.
+        Ok(self.table.get_or_init(|| table))
+    }
+
+    fn open(&self) -> Result<Table> {
+        let path = self.path();
+        let file = self.home.fs.open(&path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corruption(&path, 0, "the table is missing; the manifest names it")
+            }
+            _ => Error::io(&path, "open", source),
+        })?;
+        let cache_file = self.home.cache.new_file();
+        Table::open(file, path, &self.meta, self.order.clone(), cache_file)
+    }
+
+    /// Says that the manifest names this table no more: its file goes when the
+    /// last reader is done.
+    pub(crate) fn mark_obsolete(&self) {
+        self.obsolete.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for TableFile {
+    /// Whoever drops the last reference may be a reader in a hurry: closing
+    /// and deleting happen in the background. What a crash leaves behind is
+    /// deleted at the next open.
+    fn drop(&mut self) {
+        if !self.obsolete.load(Ordering::Acquire) {
+            return;
+        }
+        let (home, path, table) = (Arc::clone(&self.home), self.path(), self.table.take());
+        self.home.removals.fetch_add(1, Ordering::AcqRel);
+        self.home.scheduler.submit(Lane::Steady, move || {
+            drop(table);
+            // A failed removal costs space until the next open removes it.
+            let _ = home.fs.remove(&path);
+            home.removals.fetch_sub(1, Ordering::AcqRel);
+        });
+    }
+}
+
+/// A slot for `meta`, for tests that open no table.
 #[cfg(test)]
-pub(crate) fn test_slot(meta: &TableMeta) -> std::sync::Arc<TableFile> {
-    std::sync::Arc::new(TableFile { meta: meta.clone() })
+pub(crate) fn test_slot(meta: &TableMeta) -> Arc<TableFile> {
+    static HOME: OnceLock<Arc<TableHome>> = OnceLock::new();
+    let home = HOME.get_or_init(|| {
+        let fs = Arc::new(crate::fs::MemFs::new());
+        TableHome::new(fs, PathBuf::from("test"), Cache::new(0), Scheduler::new(1))
+    });
+    TableFile::new(home, &KeyOrder::Bytewise, meta.clone())
 }

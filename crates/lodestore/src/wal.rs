@@ -1,1 +1,285 @@
-//! Write-ahead log.
+//! The write-ahead log: segments, each a file that begins with a header and
+//! goes on with records, one a write batch.
+//!
+//! db::write -> `SegmentWriter::append` -> (power loss) -> `recover` -> memtable
+//!
+//! A segment's header names the segment before it, with its length and
+//! checksum at the moment when it was sealed, so that a log that was cut at a
+//! record's border, or whose file is another one, is noticed.
+//!
+//! Invariants:
+//! - a segment becomes durable only after every older live segment is;
+//! - what is durable is never written again, except when the whole file is
+//!   recycled, under another number;
+//! - a segment takes records only until it is sealed, and its successor is
+//!   created only after that.
+
+mod header;
+mod recover;
+
+pub(crate) use header::{Access, Predecessor, SegmentHeader};
+pub(crate) use recover::{Cut, Place, Recovered, Recovery, recover};
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::fs::{Fs, WritableFile};
+use crate::key::FileId;
+use crate::record::{Failure, Kind, Next, RecordReader, RecordWriter};
+use crate::sync::Arc;
+use header::HEADER_BLOCK_BYTES;
+
+/// The segment that takes records.
+#[derive(Debug)]
+pub(crate) struct SegmentWriter {
+    header: SegmentHeader,
+    records: RecordWriter,
+    predecessor_durable: bool,
+}
+
+impl SegmentWriter {
+    /// Creates the file `path` and writes `header`. If the file `recycle` is
+    /// given, an obsolete segment, it is used up: overwritten under its new
+    /// name, or removed where files can't be overwritten. `preallocate_bytes`
+    /// (0: none) asks for room.
+    ///
+    /// # Errors
+    /// `Io`. The segment must not be used then, and its number not again:
+    /// whether the file is there is unknown.
+    pub(crate) fn create(
+        fs: &Arc<dyn Fs>,
+        path: &Path,
+        header: &SegmentHeader,
+        recycle: Option<&Path>,
+        preallocate_bytes: u64,
+    ) -> Result<SegmentWriter> {
+        let mut file = open_for_writing(&**fs, path, recycle)?;
+        // The room first, so that a full disk is met before anything is written.
+        let written = file.preallocate(preallocate_bytes).map_err(|error| ("preallocate", error));
+        let written =
+            written.and_then(|()| file.append(&header.encode()).map_err(|e| ("append", e)));
+        if let Err((during, error)) = written {
+            // A leftover does no harm: nothing will ever refer to it.
+            let _ = fs.remove(path);
+            return Err(Error::io(path, during, error));
+        }
+        Ok(SegmentWriter {
+            header: header.clone(),
+            records: RecordWriter::new(fs, path, file, header.id, HEADER_BLOCK_BYTES),
+            // A durable segment had durable ones before it.
+            predecessor_durable: header.predecessor.is_none_or(|p| p.watermark == p.bytes),
+        })
+    }
+
+    pub(crate) fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    /// Where the last good record ends; readers of the live segment stop there.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.records.bytes()
+    }
+
+    /// Bytes below this offset are durable.
+    pub(crate) fn watermark(&self) -> u64 {
+        self.records.watermark()
+    }
+
+    /// The failure after which this segment takes no more records, if there
+    /// was one. It can still be sealed.
+    pub(crate) fn poison(&self) -> Option<&Error> {
+        self.records.poison()
+    }
+
+    /// Appends one record with one write. When this returns, a killed process
+    /// does not lose it. Returns its offset.
+    pub(crate) fn append(&mut self, payload: &[u8]) -> std::result::Result<u64, Failure> {
+        self.records.append(&[payload])
+    }
+
+    /// Appends a record for each payload, all with one write. Returns the first
+    /// one's offset. A crash may keep some of them: always a prefix.
+    pub(crate) fn append_group(&mut self, payloads: &[&[u8]]) -> std::result::Result<u64, Failure> {
+        self.records.append(payloads)
+    }
+
+    /// As [`SegmentWriter::append_group`], and makes the whole segment survive
+    /// power loss.
+    ///
+    /// # Panics
+    /// If the segments before this one are not known to be durable.
+    pub(crate) fn append_group_and_sync(
+        &mut self,
+        payloads: &[&[u8]],
+    ) -> std::result::Result<u64, Failure> {
+        self.assert_order();
+        self.records.append_and_sync(payloads)
+    }
+
+    /// Makes the whole segment survive power loss; does nothing if it does.
+    ///
+    /// # Panics
+    /// If the segments before this one are not known to be durable.
+    pub(crate) fn sync(&mut self) -> std::result::Result<(), Failure> {
+        self.assert_order();
+        self.records.sync()
+    }
+
+    /// Notes in the log that every older segment is durable, or no longer
+    /// needed by a durable manifest. From then on this one can be synced.
+    pub(crate) fn predecessors_are_durable(&mut self) -> std::result::Result<(), Failure> {
+        if !self.predecessor_durable {
+            self.records.append_marker(Kind::PredecessorDurable)?;
+            self.predecessor_durable = true;
+        }
+        Ok(())
+    }
+
+    /// True if this segment can be synced.
+    pub(crate) fn are_predecessors_durable(&self) -> bool {
+        self.predecessor_durable
+    }
+
+    /// Ends the segment. Writes nothing and can't fail; works on a poisoned
+    /// segment too, which then ends where its last good record does.
+    pub(crate) fn seal(self) -> Sealed {
+        Sealed { number: self.header.number, id: self.header.id, records: self.records }
+    }
+
+    fn assert_order(&self) {
+        assert!(
+            self.predecessor_durable,
+            "log {} is synced before the one before it",
+            self.header.number
+        );
+    }
+}
+
+fn open_for_writing(
+    fs: &dyn Fs,
+    path: &Path,
+    recycle: Option<&Path>,
+) -> Result<Box<dyn WritableFile>> {
+    if let Some(old) = recycle {
+        if fs.capabilities().overwriting {
+            fs.rename(old, path).map_err(|error| Error::io(old, "rename", error))?;
+            return fs.overwrite(path).map_err(|error| Error::io(path, "open", error));
+        }
+        fs.remove(old).map_err(|error| Error::io(old, "remove", error))?;
+    }
+    fs.create(path).map_err(|error| Error::io(path, "create", error))
+}
+
+/// A segment that takes no more records, but may not be durable yet. Any
+/// thread may sync it while its successor is written.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    number: u64,
+    id: FileId,
+    records: RecordWriter,
+}
+
+impl Sealed {
+    /// What the next segment's header says of this one.
+    pub(crate) fn as_predecessor(&self) -> Predecessor {
+        Predecessor {
+            number: self.number,
+            id: self.id,
+            bytes: self.records.bytes(),
+            watermark: self.records.watermark(),
+            checksum: self.records.checksum(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.records.path()
+    }
+
+    /// True if the segment survives power loss.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.records.is_durable()
+    }
+
+    /// Makes the segment survive power loss. The ones before it must already.
+    ///
+    /// # Errors
+    /// `Io`, and the same one again at each further call: after a failed sync
+    /// nothing may be assumed of the file.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.records.sync_as_it_is()
+    }
+
+    /// Closes the file, and says what closing found.
+    pub(crate) fn close(self) -> Result<()> {
+        self.records.close()
+    }
+}
+
+/// Makes a recovered segment durable: a killed process may have left it in the
+/// page cache only. False where the file system can't reopen files for
+/// writing; the segment must be made unneeded by a flush instead.
+pub(crate) fn sync_recovered(fs: &dyn Fs, path: &Path) -> Result<bool> {
+    if !fs.capabilities().overwriting {
+        return Ok(false);
+    }
+    let io = |during| move |error| Error::io(path, during, error);
+    let mut file = fs.overwrite(path).map_err(io("open"))?;
+    file.sync().map_err(io("sync"))?;
+    file.close().map_err(io("close"))?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))?;
+    Ok(true)
+}
+
+/// Reads a segment's payloads, also while it is being written.
+#[derive(Debug)]
+pub(crate) struct SegmentReader {
+    header: SegmentHeader,
+    records: RecordReader,
+}
+
+impl SegmentReader {
+    /// Opens segment `number`.
+    ///
+    /// # Errors
+    /// `Io`, `Incompatible`, or `Corruption` if the file is no such segment.
+    pub(crate) fn open(fs: &dyn Fs, path: &Path, number: u64) -> Result<SegmentReader> {
+        let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
+        let header = match header::read(&*file, path, number, Access::ReadOnly)? {
+            header::Found::Header(header) => *header,
+            header::Found::Other { .. } | header::Found::Nothing => {
+                return Err(Error::corruption(path, 0, format!("this is not log {number}")));
+            }
+        };
+        let records = RecordReader::new(file, path, header.id, HEADER_BLOCK_BYTES, u64::MAX);
+        Ok(SegmentReader { header, records })
+    }
+
+    pub(crate) fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    /// Gives nothing from `bytes` on: where the segment was sealed, or where
+    /// its live writer stands. Before the first call there is no limit.
+    pub(crate) fn set_limit(&mut self, bytes: u64) {
+        self.records.set_limit(bytes);
+    }
+
+    /// Where the last record given, and what was skipped since, ends. Below the
+    /// limit after `next` gave `None`: something there is damaged.
+    pub(crate) fn offset(&self) -> u64 {
+        self.records.offset()
+    }
+
+    /// The next record's offset and payload; `None` if no further one is whole
+    /// yet. Asking again later is allowed.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
+        Ok(match self.records.next()? {
+            Next::Record { offset, payload } => Some((offset, payload)),
+            Next::End(_) => None,
+        })
+    }
+}
+
+#[cfg(all(test, not(simulation)))]
+mod tests;

@@ -1,12 +1,7 @@
 use super::*;
 
 fn entry<'a>(family: u32, kind: Kind, key: &'a [u8], value: &'a [u8]) -> Record<'a> {
-    Record::Entry {
-        family: FamilyId(family),
-        kind,
-        key,
-        value,
-    }
+    Record::Entry { family: FamilyId(family), kind, key, value }
 }
 
 fn stored(first: u64, count: u32, records: &[u8]) -> Vec<u8> {
@@ -41,18 +36,11 @@ fn records_come_back_as_they_were_added() {
         entry(0, Kind::Put, b"d", b"default"),
     ];
     assert_eq!(batch.iter().collect::<Result<Vec<_>>>().unwrap(), expected);
-    assert_eq!(
-        (batch.len(), batch.sequence_count()),
-        (8, 7),
-        "opaque bytes take no number"
-    );
+    assert_eq!((batch.len(), batch.sequence_count()), (8, 7), "opaque bytes take no number");
 
     let again = WriteBatch::from_bytes(batch.as_bytes().to_vec()).unwrap();
     assert_eq!(again.records().collect::<Vec<_>>(), expected);
-    assert_eq!(
-        (again.len(), again.sequence(), again.sequence_count()),
-        (8, 41, 7)
-    );
+    assert_eq!((again.len(), again.sequence(), again.sequence_count()), (8, 41, 7));
     assert_eq!(again.bytes(), batch.as_bytes().len());
 }
 
@@ -63,10 +51,7 @@ fn plain_records_are_stored_as_leveldb_stores_them() {
     batch.put(b"foo", b"bar");
     batch.delete(b"box");
     batch.set_sequence(100);
-    assert_eq!(
-        batch.as_bytes(),
-        stored(100, 2, b"\x01\x03foo\x03bar\x00\x03box")
-    );
+    assert_eq!(batch.as_bytes(), stored(100, 2, b"\x01\x03foo\x03bar\x00\x03box"));
 }
 
 /// A cleared batch is empty and can be used again.
@@ -93,11 +78,8 @@ fn appended_records_follow() {
     b.delete(b"2");
     b.set_sequence(77);
     a.append(&b);
-    let expected = [
-        entry(0, Kind::Put, b"1", b""),
-        Record::Opaque(b"o"),
-        entry(0, Kind::Delete, b"2", b""),
-    ];
+    let expected =
+        [entry(0, Kind::Put, b"1", b""), Record::Opaque(b"o"), entry(0, Kind::Delete, b"2", b"")];
     assert_eq!(a.records().collect::<Vec<_>>(), expected);
     assert_eq!((a.len(), a.sequence_count(), a.sequence()), (3, 2, 0));
     BatchRef::decode(a.as_bytes()).unwrap();
@@ -111,16 +93,8 @@ fn appended_records_follow() {
 fn limits_hold_at_the_limit_and_one_past_it() {
     assert_eq!(refusal(BATCH_HEADER_BYTES, KEY_BYTES_MAX, 0), None);
     assert_eq!(refusal(BATCH_HEADER_BYTES, 0, VALUE_BYTES_MAX), None);
-    assert!(
-        refusal(BATCH_HEADER_BYTES, KEY_BYTES_MAX + 1, 0)
-            .unwrap()
-            .starts_with("a key")
-    );
-    assert!(
-        refusal(BATCH_HEADER_BYTES, 0, VALUE_BYTES_MAX + 1)
-            .unwrap()
-            .starts_with("a value")
-    );
+    assert!(refusal(BATCH_HEADER_BYTES, KEY_BYTES_MAX + 1, 0).unwrap().starts_with("a key"));
+    assert!(refusal(BATCH_HEADER_BYTES, 0, VALUE_BYTES_MAX + 1).unwrap().starts_with("a value"));
     assert!(refusal(BATCH_HEADER_BYTES, KEY_BYTES_MAX, VALUE_BYTES_MAX).is_some());
     let room = BATCH_BYTES_MAX - 16 - 100;
     assert_eq!(refusal(room, 60, 40), None);
@@ -158,15 +132,9 @@ fn reserved_records_are_decoded() {
         entry(5, Kind::ValueReference, b"k", b"at"),
         Record::PrepareBegin,
         Record::PrepareEnd { name: b"tx" },
-        Record::Commit {
-            name: b"tx",
-            time: None,
-        },
+        Record::Commit { name: b"tx", time: None },
         Record::Rollback { name: b"tx" },
-        Record::Commit {
-            name: b"tx",
-            time: Some(b"time"),
-        },
+        Record::Commit { name: b"tx", time: Some(b"time") },
     ];
     let batch = BatchRef::decode(&bytes).unwrap();
     assert_eq!(batch.records().collect::<Vec<_>>(), expected);
@@ -183,10 +151,7 @@ fn invalid_bytes_are_refused() {
         (stored(1, 0, b"\x00\x00"), "a batch of 0 entries has 1"),
         (stored(1, 1, b"\x01\x05key"), "ends early, at byte 12"),
         (stored(1, 1, b"\x00\x01k\x0d"), "unknown tag, at byte 15"),
-        (
-            stored(1, 1, b"\x05\xff\xff\xff\xff\x10\x00\x00"),
-            "passes 32 bits",
-        ),
+        (stored(1, 1, b"\x05\xff\xff\xff\xff\x10\x00\x00"), "passes 32 bits"),
         (stored(SEQUENCE_MAX, 2, b"\x00\x00\x00\x00"), "pass 56 bits"),
         (stored(SEQUENCE_MAX + 1, 0, b""), "pass 56 bits"),
     ] {
@@ -201,9 +166,7 @@ fn invalid_bytes_are_refused() {
 fn damaged_bytes_never_panic() {
     let mut seed = 1u64;
     let mut random = move || {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize
     };
     let mut batch = WriteBatch::new();
@@ -215,9 +178,7 @@ fn damaged_bytes_never_panic() {
             batch.as_bytes().to_vec()
         } else {
             // A right count every now and then, so that some pass.
-            let records: Vec<u8> = (0..random() % 12)
-                .map(|_| (random() % 0x18) as u8)
-                .collect();
+            let records: Vec<u8> = (0..random() % 12).map(|_| (random() % 0x18) as u8).collect();
             stored(random() as u64, (random() % 3) as u32, &records)
         };
         if round % 4 == 0 {
@@ -233,8 +194,5 @@ fn damaged_bytes_never_panic() {
             assert_eq!(valid.records().count(), valid.record_count() as usize);
         }
     }
-    assert!(
-        accepted > 1000,
-        "only {accepted} inputs reached past the check"
-    );
+    assert!(accepted > 1000, "only {accepted} inputs reached past the check");
 }

@@ -1,4 +1,6 @@
-//! Moving entries down the levels.
+//! Moving entries down the levels: `pick` decides what to compact, `retain`
+//! what to keep (both pure), `run` does it.
 
 pub(crate) mod pick;
 pub(crate) mod retain;
+pub(crate) mod run;

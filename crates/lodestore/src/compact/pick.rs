@@ -116,8 +116,7 @@ impl Running {
             let is_new = self.tables.insert(table.meta.number);
             assert!(is_new, "two compactions take table {}", table.meta.number);
         }
-        self.outputs
-            .push((plan.level_to, plan.range.clone(), Running::key_of(plan)));
+        self.outputs.push((plan.level_to, plan.range.clone(), Running::key_of(plan)));
     }
 
     /// Notes that `plan` is done, or was given up.
@@ -140,15 +139,11 @@ impl Running {
     }
 
     fn has_any<'a>(&self, tables: impl IntoIterator<Item = &'a Arc<TableFile>>) -> bool {
-        tables
-            .into_iter()
-            .any(|table| self.tables.contains(&table.meta.number))
+        tables.into_iter().any(|table| self.tables.contains(&table.meta.number))
     }
 
     fn writes(&self, order: &KeyOrder, level: usize, range: &KeyRange) -> bool {
-        self.outputs
-            .iter()
-            .any(|(at, busy, _)| *at == level && busy.overlaps(order, range))
+        self.outputs.iter().any(|(at, busy, _)| *at == level && busy.overlaps(order, range))
     }
 
     /// True if `plan` can go beside what is at work.
@@ -160,16 +155,9 @@ impl Running {
 /// The compaction that is needed most and can be done now; `None` if no level
 /// is above its size, or all that could be done is being done.
 pub(crate) fn pick(version: &Version, limits: &Limits, running: &Running) -> Option<Plan> {
-    let picker = Picker {
-        version,
-        limits,
-        running,
-        targets: Targets::of(version, limits),
-    };
-    let mut scores: Vec<(f64, usize)> = (0..BOTTOM)
-        .map(|level| (picker.score(level), level))
-        .filter(|s| s.0 >= 1.0)
-        .collect();
+    let picker = Picker { version, limits, running, targets: Targets::of(version, limits) };
+    let mut scores: Vec<(f64, usize)> =
+        (0..BOTTOM).map(|level| (picker.score(level), level)).filter(|s| s.0 >= 1.0).collect();
     scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     scores.iter().find_map(|&(_, level)| match level {
         0 => picker.level0(),
@@ -249,34 +237,19 @@ impl Picker<'_> {
     /// Each goes as deep as it overlaps nothing: a load in key order goes
     /// straight to the bottom.
     fn level0_moves(&self, groups: &[Vec<Arc<TableFile>>]) -> Option<Plan> {
-        let single = groups
-            .iter()
-            .filter(|group| group.len() == 1)
-            .map(|group| &group[0]);
+        let single = groups.iter().filter(|group| group.len() == 1).map(|group| &group[0]);
         let depths: Vec<_> = single.map(|t| (t, self.free_depth(0, t))).collect();
         let depth = depths.iter().filter_map(|(_, depth)| *depth).max()?;
         let movable = depths.iter().filter(|(_, d)| *d == Some(depth));
         let mut movable: Vec<Arc<TableFile>> = movable.map(|(t, _)| Arc::clone(t)).collect();
-        let mut plan = Plan::new(
-            self.version,
-            (0, depth),
-            [movable, Vec::new()],
-            Reason::Level0,
-        );
+        let mut plan = Plan::new(self.version, (0, depth), [movable, Vec::new()], Reason::Level0);
         if !self.running.allows(self.version.order(), &plan) {
             // Together they span a range that is being written; one does not.
             movable = vec![plan.inputs[0].remove(0)];
-            plan = Plan::new(
-                self.version,
-                (0, depth),
-                [movable, Vec::new()],
-                Reason::Level0,
-            );
+            plan = Plan::new(self.version, (0, depth), [movable, Vec::new()], Reason::Level0);
         }
         plan.trivial_move = true;
-        self.running
-            .allows(self.version.order(), &plan)
-            .then_some(plan)
+        self.running.allows(self.version.order(), &plan).then_some(plan)
     }
 
     /// The deepest level that a table of `level` can be moved to unread:
@@ -340,9 +313,7 @@ impl Picker<'_> {
         let mut candidates = self.by_overlap_ratio(level);
         candidates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let tables = self.version.level(level).tables();
-        candidates
-            .iter()
-            .find_map(|&(_, index)| self.table(level, &tables[index]))
+        candidates.iter().find_map(|&(_, index)| self.table(level, &tables[index]))
     }
 
     /// Each idle table of a level with the bytes that it overlaps in the next
@@ -389,15 +360,9 @@ impl Picker<'_> {
     ) -> Option<Plan> {
         let order = self.version.order();
         let range = KeyRange::covering(order, &tables)?;
-        let overlapped = self
-            .version
-            .overlapping(level_to, Some(&range.first), Some(&range.last));
-        let mut plan = Plan::new(
-            self.version,
-            (level_from, level_to),
-            [tables, overlapped],
-            reason,
-        );
+        let overlapped = self.version.overlapping(level_to, Some(&range.first), Some(&range.last));
+        let mut plan =
+            Plan::new(self.version, (level_from, level_to), [tables, overlapped], reason);
         if level_from > 0
             && let Some(wider) = self.widened(&plan)
         {
@@ -410,8 +375,7 @@ impl Picker<'_> {
     /// nothing more in the second.
     fn widened(&self, plan: &Plan) -> Option<Plan> {
         let overlapping = |level, range: &KeyRange| {
-            self.version
-                .overlapping(level, Some(&range.first), Some(&range.last))
+            self.version.overlapping(level, Some(&range.first), Some(&range.last))
         };
         let wider = overlapping(plan.level_from, &plan.range);
         if wider.len() == plan.inputs[0].len() {
@@ -427,29 +391,18 @@ impl Picker<'_> {
         {
             return None;
         }
-        Some(Plan::new(
-            self.version,
-            (plan.level_from, plan.level_to),
-            inputs,
-            plan.reason,
-        ))
+        Some(Plan::new(self.version, (plan.level_from, plan.level_to), inputs, plan.reason))
     }
 }
 
 /// True if a quarter of the entries or more are tombstones.
 fn is_mostly_tombstones(table: &TableFile) -> bool {
-    let tombstones = table
-        .meta
-        .tombstones
-        .saturating_add(table.meta.range_tombstones);
+    let tombstones = table.meta.tombstones.saturating_add(table.meta.range_tombstones);
     tombstones > 0 && tombstones.saturating_mul(4) >= table.meta.entries
 }
 
 fn total_bytes<'a>(tables: impl IntoIterator<Item = &'a Arc<TableFile>>) -> u64 {
-    tables
-        .into_iter()
-        .map(|table| table.meta.bytes)
-        .fold(0, u64::saturating_add)
+    tables.into_iter().map(|table| table.meta.bytes).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

@@ -1,1 +1,50 @@
-//! db.
+//! The open database.
+//!
+//! | part | job |
+//! |---|---|
+//! | `handle`, `family` | the public handles |
+//! | `engine` | what they share; sealing of memtables |
+//! | `write`, `commit`, `logs` | group commit: log, memtables, publication |
+//! | `view`, `snapshot` | what readers take, and what keeps old versions |
+//! | `lookup`, `read`, `value` | point lookups |
+//! | `cursor` | walking over keys |
+//! | `background`, `flush`, `compaction`, `pressure`, `health` | work in the background, and what it means for writers |
+//! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
+//! | `families`, `checkpoint`, `updates`, `verify`, `properties` | the rest of the surface |
+
+mod snapshot;
+mod value;
+mod view;
+mod pressure;
+mod health;
+mod lookup;
+mod family;
+mod read;
+mod cursor;
+mod commit;
+mod logs;
+mod background;
+mod engine;
+mod write;
+mod flush;
+mod compaction;
+mod families;
+mod replay;
+mod open;
+mod resume;
+mod destroy;
+mod checkpoint;
+mod updates;
+mod verify;
+mod properties;
+mod handle;
+
+pub use cursor::{DbCursor, Range};
+pub use family::Family;
+pub use handle::Db;
+pub use properties::{LevelStats, Stats};
+pub use read::ReadOptions;
+pub use snapshot::Snapshot;
+pub use updates::{LogPin, Updates};
+pub use value::Value;
+pub use verify::VerifyReport;

@@ -20,6 +20,8 @@ mod os;
 mod mem;
 mod fault;
 
+pub use fault::{Fault, FaultFs, Operation};
+pub use mem::MemFs;
 pub use os::OsFs;
 
 /// What a file system can do beyond the least.

@@ -46,9 +46,7 @@ impl Fs for OsFs {
     }
 
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
-        Ok(Box::new(OsWriter(
-            OpenOptions::new().write(true).open(path)?,
-        )))
+        Ok(Box::new(OsWriter(OpenOptions::new().write(true).open(path)?)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
@@ -59,9 +57,7 @@ impl Fs for OsFs {
         // A name that is not UTF-8 is none of ours; it is listed all the same,
         // with a replacement character, so that the directory isn't called empty.
         let name = |name: OsString| name.to_string_lossy().into_owned();
-        std::fs::read_dir(directory)?
-            .map(|entry| Ok(name(entry?.file_name())))
-            .collect()
+        std::fs::read_dir(directory)?.map(|entry| Ok(name(entry?.file_name()))).collect()
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {

@@ -37,7 +37,12 @@ pub(crate) enum End {
         offset: u64,
     },
     /// Bytes follow that are no record of this file: a recycled file's former
-    /// content, a write that was cut short, or damage.
+    /// content, or a damaged header.
+    Foreign {
+        /// Where the last record ends.
+        offset: u64,
+    },
+    /// A record was begun here and is not whole.
     Torn {
         /// Where the last record ends.
         offset: u64,
@@ -131,26 +136,14 @@ impl RecordReader {
                     self.window.bytes.clear();
                     return Ok(Next::End(end));
                 }
-                Step::Record {
-                    kind: Some(Kind::Payload),
-                    offset,
-                    payload_bytes,
-                } => {
-                    let payload = self
-                        .window
-                        .slice(offset + HEADER_BYTES as u64, payload_bytes);
+                Step::Record { kind: Some(Kind::Payload), offset, payload_bytes } => {
+                    let payload = self.window.slice(offset + HEADER_BYTES as u64, payload_bytes);
                     return Ok(Next::Record { offset, payload });
                 }
-                Step::Record {
-                    kind: Some(Kind::PredecessorDurable),
-                    ..
-                } => {
+                Step::Record { kind: Some(Kind::PredecessorDurable), .. } => {
                     self.predecessor_durable = true;
                 }
-                Step::Record {
-                    kind: Some(Kind::Skip) | None,
-                    ..
-                } => {}
+                Step::Record { kind: Some(Kind::Skip) | None, .. } => {}
             }
         }
     }
@@ -169,13 +162,9 @@ impl RecordReader {
         if !self.fill(offset, HEADER_BYTES, end)? {
             return torn("the file ends early");
         }
-        let bytes = self
-            .window
-            .slice(offset, HEADER_BYTES)
-            .first_chunk()
-            .expect("header");
+        let bytes = self.window.slice(offset, HEADER_BYTES).first_chunk().expect("header");
         let Some(header) = Header::decode(bytes, self.owner, offset) else {
-            return torn("there is no record of this file");
+            return Ok(Step::End(End::Foreign { offset }));
         };
         // The length is held against the bytes there before anything is read.
         let whole = HEADER_BYTES as u64 + header.filled_bytes();
@@ -195,11 +184,7 @@ impl RecordReader {
         self.offset += whole as u64;
         self.chain.add(header.checksum);
         self.watermark = self.watermark.max(header.watermark);
-        Ok(Step::Record {
-            kind,
-            offset,
-            payload_bytes: header.payload_bytes as usize,
-        })
+        Ok(Step::Record { kind, offset, payload_bytes: header.payload_bytes as usize })
     }
 
     /// The record's kind; `None` if it may be skipped.
@@ -236,11 +221,7 @@ impl RecordReader {
 }
 
 enum Step {
-    Record {
-        kind: Option<Kind>,
-        offset: u64,
-        payload_bytes: usize,
-    },
+    Record { kind: Option<Kind>, offset: u64, payload_bytes: usize },
     End(End),
 }
 
@@ -265,17 +246,10 @@ pub(crate) fn scan(file: &dyn ReadableFile, path: &Path, id: FileId, offset: u64
     let (mut window, mut found) = (Window::default(), Scan::default());
     let mut at = offset.next_multiple_of(super::ALIGNMENT as u64);
     while end.saturating_sub(at) >= HEADER_BYTES as u64 {
-        if !window
-            .fill(file, at, HEADER_BYTES, end)
-            .map_err(failed("read"))?
-        {
+        if !window.fill(file, at, HEADER_BYTES, end).map_err(failed("read"))? {
             break; // the file became shorter
         }
-        for bytes in window
-            .from(at)
-            .windows(HEADER_BYTES)
-            .step_by(super::ALIGNMENT)
-        {
+        for bytes in window.from(at).windows(HEADER_BYTES).step_by(super::ALIGNMENT) {
             let bytes = bytes.first_chunk().expect("the window is a header long");
             if let Some(header) = Header::decode(bytes, owner, at) {
                 found.first.get_or_insert(at);

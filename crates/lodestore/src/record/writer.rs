@@ -128,7 +128,7 @@ impl RecordWriter {
 
     /// Makes everything appended so far durable. Does nothing if it is.
     pub(crate) fn sync(&mut self) -> std::result::Result<(), Failure> {
-        if self.watermark == self.bytes && self.name_durable {
+        if self.is_durable() {
             return Ok(());
         }
         if let Some(error) = &self.poison {
@@ -140,13 +140,20 @@ impl RecordWriter {
         self.sync_file()
     }
 
-    /// Makes everything appended so far durable although the file may be
-    /// closed for appending by a failed write; writes nothing.
-    pub(crate) fn sync_without_padding(&mut self) -> Result<()> {
-        if self.sync_failed {
-            return Err(self.poison.clone().expect("a failed sync poisons"));
+    /// True if everything appended so far is durable.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.watermark == self.bytes && self.name_durable
+    }
+
+    /// Makes everything appended so far durable without filling the block:
+    /// for a file that will get no more records. A failed append is no
+    /// obstacle, a failed sync is.
+    pub(crate) fn sync_as_it_is(&mut self) -> Result<()> {
+        match &self.poison {
+            _ if self.is_durable() => Ok(()),
+            Some(error) if self.sync_failed => Err(error.clone()),
+            _ => self.sync_file().map_err(Failure::into_error),
         }
-        self.sync_file().map_err(Failure::into_error)
     }
 
     fn append_records(
@@ -162,27 +169,13 @@ impl RecordWriter {
         let (mut end, mut chain) = (start, self.chain);
         self.buffer.clear();
         for payload in payloads {
-            chain.add(encode(
-                &mut self.buffer,
-                self.owner,
-                end,
-                kind,
-                self.watermark,
-                payload,
-            ));
+            chain.add(encode(&mut self.buffer, self.owner, end, kind, self.watermark, payload));
             end = start + self.buffer.len() as u64;
         }
         if let Some(zeros) = fill_block.then(|| fill_bytes(end)).flatten() {
             let zeros = &[0; 2 * BLOCK_BYTES as usize][..zeros];
             let watermark = self.watermark;
-            chain.add(encode(
-                &mut self.buffer,
-                self.owner,
-                end,
-                Kind::Skip,
-                watermark,
-                zeros,
-            ));
+            chain.add(encode(&mut self.buffer, self.owner, end, Kind::Skip, watermark, zeros));
             end = start + self.buffer.len() as u64;
         }
         if let Err(error) = self.file.append(&self.buffer) {
@@ -231,9 +224,7 @@ impl RecordWriter {
     /// # Errors
     /// What closing found: some file systems report failed writes only here.
     pub(crate) fn close(self) -> Result<()> {
-        self.file
-            .close()
-            .map_err(|error| Error::io(&self.path, "close", error))
+        self.file.close().map_err(|error| Error::io(&self.path, "close", error))
     }
 }
 

@@ -1,2 +1,114 @@
 //! Tables: sorted, immutable files of entries.
+//!
+//! memtable or merge -> `TableBuilder` -> file -> `Table` -> block -> entry
+//!
+//! | part | job |
+//! |---|---|
+//! | `meta` | what the manifest knows of a table |
+//! | `format` | header, footer, sections, properties: bytes and checks |
+//! | `codec` | a stored block: compression, type byte, checksum |
+//! | `layout` | the inside of a decoded block: where each part lies |
+//! | `block` | a decoded block: entries by number, and search |
+//! | `block_builder` | entries to the bytes of one block |
+//! | `index` | last keys and places of all blocks, resident |
+//! | `filter` | which keys a table certainly lacks, resident |
+//! | `builder` | entries to a file |
+//! | `reader` | an open table, point lookups without I/O |
+//! | `readahead` | stored blocks in growing spans, for walking |
+//! | `cursor` | walking a table both ways |
+//! | `verify` | reading every byte and doubting all of it |
+//!
+//! Invariants: a block is validated once, when it is decoded, and trusted
+//! from then on; what a checksum covers includes the place of the bytes;
+//! nothing is allocated from a length that was not compared with the bytes
+//! present. The bytes are described in docs/format/table.md.
+
 pub(crate) mod meta;
+mod format;
+mod codec;
+mod layout;
+mod block;
+mod block_builder;
+mod index;
+mod filter;
+mod builder;
+mod reader;
+mod readahead;
+mod cursor;
+mod verify;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod damage_tests;
+
+use crate::key::{KeyOrder, Trailer, hash};
+
+pub(crate) use block::Block;
+pub(crate) use builder::TableBuilder;
+pub(crate) use cursor::TableCursor;
+pub(crate) use reader::{AfterBlock, BlockIndex, BlockPlace, ReadContext, Table};
+pub(crate) use verify::TableCounts;
+
+/// The outcome of a check that only says what is wrong; whoever knows the file
+/// and the offset makes an `Error` of it.
+type Checked<T, W = &'static str> = std::result::Result<T, W>;
+
+/// How the blocks of new tables are compressed. A block that does not shrink
+/// by an eighth is stored as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Blocks are stored as they are.
+    None,
+    /// Snappy: for its wide use.
+    Snappy,
+    /// LZ4: the fastest to decompress.
+    #[default]
+    Lz4,
+    /// Zstandard: the smallest.
+    Zstd {
+        /// From 1 (fast) to 22 (small); negative levels are faster still.
+        level: i32,
+    },
+}
+
+/// What a builder needs to know of a family's options.
+#[derive(Clone, Debug)]
+pub(crate) struct TableSettings {
+    /// A block is ended before it would grow beyond this, uncompressed. A
+    /// single larger entry gets a block of its own.
+    pub(crate) block_bytes: usize,
+    /// Size of the filter for each key; 0 means no filter.
+    pub(crate) filter_bits_per_key: u8,
+    pub(crate) compression: Compression,
+    pub(crate) order: KeyOrder,
+}
+
+/// A key to look up in many tables, with what is computed once for all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LookupKey<'a> {
+    user_key: &'a [u8],
+    /// `key::hash(user_key)`.
+    hash: u64,
+    trailer_max: Trailer,
+}
+
+impl<'a> LookupKey<'a> {
+    #[inline]
+    pub(crate) fn new(user_key: &'a [u8], trailer_max: Trailer) -> LookupKey<'a> {
+        LookupKey { user_key, hash: hash(user_key), trailer_max }
+    }
+
+    #[inline]
+    pub(crate) fn user_key(&self) -> &'a [u8] {
+        self.user_key
+    }
+
+    /// Versions with a larger trailer are too new to be seen.
+    #[inline]
+    pub(crate) fn trailer_max(&self) -> Trailer {
+        self.trailer_max
+    }
+}

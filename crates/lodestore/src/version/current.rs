@@ -32,23 +32,19 @@ pub(crate) enum Current {
 
 /// Makes `CURRENT` name the manifest, durably.
 pub(crate) fn install(fs: &dyn Fs, directory: &Path, number: u64, id: FileId) -> Result<()> {
-    let (temporary, current) = (
-        filename::temporary_path(directory, number),
-        filename::current_path(directory),
-    );
+    let (temporary, current) =
+        (filename::temporary_path(directory, number), filename::current_path(directory));
     let failed = |during: &'static str| {
         let path = temporary.clone();
         move |error| Error::io(&path, during, error)
     };
     let mut file = fs.create(&temporary).map_err(failed("create"))?;
-    file.append(line(number, id).as_bytes())
-        .map_err(failed("append"))?;
+    file.append(line(number, id).as_bytes()).map_err(failed("append"))?;
     file.sync().map_err(failed("sync"))?;
     file.close().map_err(failed("close"))?;
     fs.rename(&temporary, &current).map_err(failed("rename"))?;
     // A rename survives power loss only once its directory is synced.
-    fs.sync_directory(directory)
-        .map_err(|error| Error::io(directory, "sync directory", error))
+    fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))
 }
 
 /// What `CURRENT` says; `None` if there is no such file.
@@ -60,16 +56,10 @@ pub(crate) fn read(fs: &dyn Fs, directory: &Path) -> Result<Option<Current>> {
         Err(error) => return Err(Error::io(&path, "get length of", error)),
     };
     if length > LINE_BYTES_MAX {
-        return Err(Error::corruption(
-            &path,
-            0,
-            "it is too long to name a manifest",
-        ));
+        return Err(Error::corruption(&path, 0, "it is too long to name a manifest"));
     }
     let bytes = fs::read_all(fs, &path).map_err(|error| Error::io(&path, "read", error))?;
-    parse(&bytes)
-        .map(Some)
-        .map_err(|what| Error::corruption(&path, 0, what))
+    parse(&bytes).map(Some).map_err(|what| Error::corruption(&path, 0, what))
 }
 
 fn line(number: u64, id: FileId) -> String {
@@ -89,21 +79,14 @@ fn parse(bytes: &[u8]) -> std::result::Result<Current, &'static str> {
     };
     let &[_, id, _] = &words[..] else {
         let alone = words.len() == 1;
-        return if alone {
-            Ok(Current::NameAlone { number })
-        } else {
-            Err("it is malformed")
-        };
+        return if alone { Ok(Current::NameAlone { number }) } else { Err("it is malformed") };
     };
     let id = u128::from_str_radix(id, 16).map_err(|_| "the manifest's id is malformed")?;
     // Comparing with the line that we would write covers checksum and form.
     if text != line(number, FileId(id)).trim_end() {
         return Err("its checksum is wrong");
     }
-    Ok(Current::Ours {
-        number,
-        id: FileId(id),
-    })
+    Ok(Current::Ours { number, id: FileId(id) })
 }
 
 #[cfg(test)]
@@ -116,13 +99,7 @@ mod tests {
     fn a_damaged_line_names_nothing() {
         for (number, id) in [(7, 0), (u64::MAX, u128::MAX), (1_234_567, 0xabc)] {
             let good = line(number, FileId(id)).into_bytes();
-            assert_eq!(
-                parse(&good),
-                Ok(Current::Ours {
-                    number,
-                    id: FileId(id)
-                })
-            );
+            assert_eq!(parse(&good), Ok(Current::Ours { number, id: FileId(id) }));
             for place in 0..good.len() {
                 for flip in [1, 2, 4, 0x20, 0x80] {
                     let mut bad = good.clone();
@@ -137,17 +114,8 @@ mod tests {
     /// LevelDB's line is told from a damaged one of ours.
     #[test]
     fn the_line_of_a_leveldb_is_recognised() {
-        assert_eq!(
-            parse(b"MANIFEST-000005\n"),
-            Ok(Current::NameAlone { number: 5 })
-        );
-        for bad in [
-            &b"MANIFEST-000005"[..],
-            b"\n",
-            b"MANIFEST-5 x\n",
-            b"MANIFEST-\n",
-            b"\xff\n",
-        ] {
+        assert_eq!(parse(b"MANIFEST-000005\n"), Ok(Current::NameAlone { number: 5 }));
+        for bad in [&b"MANIFEST-000005"[..], b"\n", b"MANIFEST-5 x\n", b"MANIFEST-\n", b"\xff\n"] {
             assert!(parse(bad).is_err());
         }
     }

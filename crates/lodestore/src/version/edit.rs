@@ -121,9 +121,7 @@ impl VersionEdit {
             put(FAMILY_CREATED, &|body| family.encode(body));
         }
         for &(family, log) in &self.log_numbers {
-            put(LOG_NUMBER, &|body| {
-                put_varints(body, &[u64::from(family), log])
-            });
+            put(LOG_NUMBER, &|body| put_varints(body, &[u64::from(family), log]));
         }
         for &(family, level, number) in &self.tables_deleted {
             let numbers = [u64::from(family), level as u64, number];
@@ -139,9 +137,7 @@ impl VersionEdit {
             put(CURSOR, &|body| cursor.encode(body));
         }
         for &family in &self.families_dropped {
-            put(FAMILY_DROPPED, &|body| {
-                put_varints(body, &[u64::from(family)])
-            });
+            put(FAMILY_DROPPED, &|body| put_varints(body, &[u64::from(family)]));
         }
     }
 
@@ -170,21 +166,17 @@ impl VersionEdit {
                 let next = family_id(&mut rest)?;
                 set_once(&mut self.next_family_id, next, "the next family id")?;
             }
-            LOG_NUMBER => self
-                .log_numbers
-                .push((family_id(&mut rest)?, varint(&mut rest)?)),
+            LOG_NUMBER => self.log_numbers.push((family_id(&mut rest)?, varint(&mut rest)?)),
             FAMILY_CREATED => self.families_created.push(FamilyDescriptor::decode(body)?),
             FAMILY_DROPPED => self.families_dropped.push(family_id(&mut rest)?),
             TABLE_ADDED => {
                 let (family, level) = (family_id(&mut rest)?, level(&mut rest)?);
-                self.tables_added
-                    .push((family, level, table_field::decode(rest.rest())?));
+                self.tables_added.push((family, level, table_field::decode(rest.rest())?));
                 return Ok(());
             }
             TABLE_DELETED => {
                 let (family, level) = (family_id(&mut rest)?, level(&mut rest)?);
-                self.tables_deleted
-                    .push((family, level, varint(&mut rest)?));
+                self.tables_deleted.push((family, level, varint(&mut rest)?));
             }
             CURSOR => {
                 self.cursors.push(CompactionCursor::decode(&mut rest)?);
@@ -194,10 +186,7 @@ impl VersionEdit {
         }
         let counted_body = !matches!(tag, NEXT_FILE | LAST_SEQUENCE | FAMILY_CREATED);
         if counted_body && !rest.is_empty() {
-            return Err(corrupt(format!(
-                "field {} of an edit is too long",
-                tag >> 1
-            )));
+            return Err(corrupt(format!("field {} of an edit is too long", tag >> 1)));
         }
         Ok(())
     }
@@ -228,11 +217,7 @@ impl FamilyDescriptor {
                 FAMILY_ID => set_once(&mut id, whole_u32(body)?, "a family's id")?,
                 FAMILY_NAME => set_once(&mut name, text(body, "a family's name")?, "name")?,
                 FAMILY_COMPARATOR => {
-                    set_once(
-                        &mut comparator,
-                        text(body, "a comparator's name")?,
-                        "comparator",
-                    )?;
+                    set_once(&mut comparator, text(body, "a comparator's name")?, "comparator")?;
                 }
                 FAMILY_MERGE_OPERATOR => {
                     family.merge_operator = Some(text(body, "a merge operator's name")?);
@@ -267,11 +252,7 @@ impl CompactionCursor {
             [] => None,
             body => Some(table_field::entry(body)?),
         };
-        Ok(CompactionCursor {
-            family,
-            level,
-            after,
-        })
+        Ok(CompactionCursor { family, level, after })
     }
 }
 
@@ -282,8 +263,7 @@ fn put_varints(out: &mut Vec<u8>, values: &[u64]) {
 }
 
 fn varint(rest: &mut Reader<'_>) -> Result<u64, Undecodable> {
-    rest.varint()
-        .ok_or_else(|| corrupt("a number in an edit ends early"))
+    rest.varint().ok_or_else(|| corrupt("a number in an edit ends early"))
 }
 
 fn family_id(rest: &mut Reader<'_>) -> Result<u32, Undecodable> {
@@ -315,10 +295,7 @@ mod tests {
             prefix_extractor: Some(String::new()),
             timestamp_bytes: 8,
         };
-        let plain = FamilyDescriptor {
-            comparator: "c".into(),
-            ..FamilyDescriptor::default()
-        };
+        let plain = FamilyDescriptor { comparator: "c".into(), ..FamilyDescriptor::default() };
         let after = Some(InternalKey::new(b"", 0));
         VersionEdit {
             next_file_number: Some(u64::MAX),
@@ -327,26 +304,11 @@ mod tests {
             log_numbers: vec![(0, 7), (u32::MAX, 0)],
             families_created: vec![family, plain],
             families_dropped: vec![5],
-            tables_added: vec![(
-                0,
-                6,
-                TableMeta {
-                    number: 4,
-                    ..TableMeta::default()
-                },
-            )],
+            tables_added: vec![(0, 6, TableMeta { number: 4, ..TableMeta::default() })],
             tables_deleted: vec![(0, 5, 4), (1, 0, u64::MAX)],
             cursors: vec![
-                CompactionCursor {
-                    family: 0,
-                    level: 2,
-                    after,
-                },
-                CompactionCursor {
-                    family: 0,
-                    level: 3,
-                    after: None,
-                },
+                CompactionCursor { family: 0, level: 2, after },
+                CompactionCursor { family: 0, level: 3, after: None },
             ],
         }
     }
@@ -369,10 +331,7 @@ mod tests {
         put_bytes(&mut bytes, optional(1_000), b"hint");
         assert_eq!(VersionEdit::decode(&bytes), Ok(full()));
         put_bytes(&mut bytes, required(1_001), b"law");
-        assert!(matches!(
-            VersionEdit::decode(&bytes),
-            Err(Undecodable::Unknown(_))
-        ));
+        assert!(matches!(VersionEdit::decode(&bytes), Err(Undecodable::Unknown(_))));
     }
 
     /// Hostile bytes give an error or an edit; they never panic or allocate
@@ -399,9 +358,6 @@ mod tests {
         assert!(VersionEdit::decode(&bytes).is_ok());
         bytes.clear();
         put_bytes(&mut bytes, TABLE_DELETED, &[0, 1, 2, 3]);
-        assert!(matches!(
-            VersionEdit::decode(&bytes),
-            Err(Undecodable::Corrupt(_))
-        ));
+        assert!(matches!(VersionEdit::decode(&bytes), Err(Undecodable::Corrupt(_))));
     }
 }

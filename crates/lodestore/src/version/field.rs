@@ -68,9 +68,7 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Fields<'a> {
-        Fields {
-            reader: Reader::new(bytes),
-        }
+        Fields { reader: Reader::new(bytes) }
     }
 }
 
@@ -95,9 +93,7 @@ pub(crate) fn skip_unknown(tag: u64, within: &str) -> Result<(), Undecodable> {
         return Ok(());
     }
     let number = tag >> 1;
-    Err(Undecodable::Unknown(format!(
-        "field {number} of {within} is not known to this build"
-    )))
+    Err(Undecodable::Unknown(format!("field {number} of {within} is not known to this build")))
 }
 
 /// The varint that a body consists of.

@@ -36,10 +36,7 @@ impl KeyRange {
                 last = largest;
             }
         }
-        Some(KeyRange {
-            first: first.clone(),
-            last: last.clone(),
-        })
+        Some(KeyRange { first: first.clone(), last: last.clone() })
     }
 
     /// True if some key is in both.
@@ -53,7 +50,7 @@ impl KeyRange {
 #[derive(Debug, Default)]
 pub(crate) struct Level {
     /// See the module for their order.
-    tables: Vec<Arc<TableFile>>,
+    tables: Arc<[Arc<TableFile>]>,
     /// Length of all files.
     bytes: u64,
     fences: Fences,
@@ -80,10 +77,7 @@ impl Fences {
         }
         let (first, last) = (&first.meta.smallest.user_key, &last.meta.largest.user_key);
         let prefix = first[..common_prefix_bytes(first, last)].to_vec();
-        let heads = tables
-            .iter()
-            .map(|t| head(&t.meta.largest.user_key[prefix.len()..]))
-            .collect();
+        let heads = tables.iter().map(|t| head(&t.meta.largest.user_key[prefix.len()..])).collect();
         Fences { prefix, heads }
     }
 
@@ -112,15 +106,8 @@ impl Level {
             (newest_sequence(&b.meta), b.meta.number)
                 .cmp(&(newest_sequence(&a.meta), a.meta.number))
         });
-        let bytes = tables
-            .iter()
-            .map(|t| t.meta.bytes)
-            .fold(0, u64::saturating_add);
-        Level {
-            tables,
-            bytes,
-            fences: Fences::default(),
-        }
+        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
+        Level { tables: tables.into(), bytes, fences: Fences::default() }
     }
 
     /// A deeper level.
@@ -139,27 +126,17 @@ impl Level {
         for pair in tables.windows(2) {
             let (before, behind) = (&pair[0].meta, &pair[1].meta);
             if !ends_before(order, before, &behind.smallest.user_key) {
-                return Err(format!(
-                    "tables {} and {} overlap",
-                    before.number, behind.number
-                ));
+                return Err(format!("tables {} and {} overlap", before.number, behind.number));
             }
         }
-        let bytes = tables
-            .iter()
-            .map(|t| t.meta.bytes)
-            .fold(0, u64::saturating_add);
+        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
         let fences = Fences::new(order, &tables);
-        Ok(Level {
-            tables,
-            bytes,
-            fences,
-        })
+        Ok(Level { tables: tables.into(), bytes, fences })
     }
 
     /// The tables, in the level's order.
     #[inline]
-    pub(crate) fn tables(&self) -> &[Arc<TableFile>] {
+    pub(crate) fn tables(&self) -> &Arc<[Arc<TableFile>]> {
         &self.tables
     }
 

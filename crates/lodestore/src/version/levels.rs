@@ -36,10 +36,7 @@ pub(crate) struct Version {
 impl Version {
     /// A version without tables.
     pub(crate) fn empty(order: KeyOrder) -> Version {
-        Version {
-            order,
-            levels: Default::default(),
-        }
+        Version { order, levels: Default::default() }
     }
 
     /// The version that a recovered family has.
@@ -120,7 +117,7 @@ impl Version {
 
     /// Every table, level 0 first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
-        self.levels.iter().flat_map(|level| level.tables())
+        self.levels.iter().flat_map(|level| level.tables().iter())
     }
 
     /// How many tables there are.
@@ -130,17 +127,12 @@ impl Version {
 
     /// Length of all tables.
     pub(crate) fn bytes(&self) -> u64 {
-        self.levels
-            .iter()
-            .map(|level| level.bytes())
-            .fold(0, u64::saturating_add)
+        self.levels.iter().map(|level| level.bytes()).fold(0, u64::saturating_add)
     }
 
     /// Entries in all tables: an estimate of the count of keys, from above.
     pub(crate) fn entries(&self) -> u64 {
-        self.tables()
-            .map(|table| table.meta.entries)
-            .fold(0, u64::saturating_add)
+        self.tables().map(|table| table.meta.entries).fold(0, u64::saturating_add)
     }
 
     /// The tables of a level that hold keys from `first` to `last`, both
@@ -164,21 +156,14 @@ impl Version {
     pub(crate) fn overlaps(&self, level: usize, first: Option<&[u8]>, last: Option<&[u8]>) -> bool {
         let level_tables = &self.levels[level];
         if level > 0 {
-            return !level_tables
-                .overlapping(&self.order, first, last)
-                .is_empty();
+            return !level_tables.overlapping(&self.order, first, last).is_empty();
         }
-        level_tables
-            .tables()
-            .iter()
-            .any(|t| table_overlaps(&self.order, &t.meta, first, last))
+        level_tables.tables().iter().any(|t| table_overlaps(&self.order, &t.meta, first, last))
     }
 
     /// What lies in the levels deeper than `level`.
     pub(crate) fn below(&self, level: usize) -> Below {
-        let levels = self.levels[level + 1..]
-            .iter()
-            .filter(|level| !level.is_empty());
+        let levels = self.levels[level + 1..].iter().filter(|level| !level.is_empty());
         Below {
             order: self.order.clone(),
             levels: levels.map(|level| (Arc::clone(level), 0)).collect(),
@@ -209,10 +194,7 @@ impl Change {
         make: MakeTable<'_>,
     ) -> Result<(), String> {
         // A table that only moves keeps its slot, and so stays open.
-        let slot = self
-            .removed
-            .get(&meta.number)
-            .filter(|slot| slot.meta == *meta);
+        let slot = self.removed.get(&meta.number).filter(|slot| slot.meta == *meta);
         let table = slot.map_or_else(|| make(meta), Arc::clone);
         match self.level(version, level)?.insert(meta.number, table) {
             None => Ok(()),
@@ -226,15 +208,11 @@ impl Change {
         version: &Version,
         level: usize,
     ) -> Result<&mut BTreeMap<u64, Arc<TableFile>>, String> {
-        let slot = self
-            .levels
-            .get_mut(level)
-            .ok_or_else(|| format!("there is no level {level}"))?;
+        let slot =
+            self.levels.get_mut(level).ok_or_else(|| format!("there is no level {level}"))?;
         Ok(slot.get_or_insert_with(|| {
             let tables = version.levels[level].tables().iter();
-            tables
-                .map(|table| (table.meta.number, Arc::clone(table)))
-                .collect()
+            tables.map(|table| (table.meta.number, Arc::clone(table))).collect()
         }))
     }
 }
@@ -263,17 +241,10 @@ impl Below {
     pub(crate) fn is_absent(&mut self, user_key: &[u8]) -> bool {
         let order = &self.order;
         self.levels.iter_mut().all(|(level, at)| {
-            while level
-                .tables()
-                .get(*at)
-                .is_some_and(|t| ends_before(order, &t.meta, user_key))
-            {
+            while level.tables().get(*at).is_some_and(|t| ends_before(order, &t.meta, user_key)) {
                 *at += 1;
             }
-            let starts = level
-                .tables()
-                .get(*at)
-                .map(|table| &table.meta.smallest.user_key);
+            let starts = level.tables().get(*at).map(|table| &table.meta.smallest.user_key);
             starts.is_none_or(|key| order.compare(key, user_key) == Ordering::Greater)
         })
     }

@@ -94,19 +94,11 @@ impl Manifest {
         state: &State,
     ) -> Result<Manifest> {
         let path = directory.join(filename::manifest_name(identity.number));
-        let mut file = fs
-            .create(&path)
-            .map_err(|error| Error::io(&path, "create", error))?;
+        let mut file = fs.create(&path).map_err(|error| Error::io(&path, "create", error))?;
         let header = header::Header::of(&identity).encode();
-        file.append(&header)
-            .map_err(|error| Error::io(&path, "append", error))?;
+        file.append(&header).map_err(|error| Error::io(&path, "append", error))?;
         let writer = RecordWriter::new(fs, &path, file, identity.id, header.len() as u64);
-        let mut manifest = Manifest {
-            writer,
-            identity,
-            checkpoint_bytes: 0,
-            broken: None,
-        };
+        let mut manifest = Manifest { writer, identity, checkpoint_bytes: 0, broken: None };
         let checkpoint = encode_group(&state.to_checkpoint());
         manifest.write(identity.edit, FLAG_CHECKPOINT, &checkpoint, PART_BYTES_MAX)?;
         manifest.checkpoint_bytes = manifest.writer.bytes();
@@ -126,9 +118,7 @@ impl Manifest {
 
     fn append_in_parts(&mut self, group: &[VersionEdit], part_bytes_max: usize) -> Result<u64> {
         if let Some(error) = &self.broken {
-            return Err(Error::ReadOnly {
-                cause: Box::new(error.clone()),
-            });
+            return Err(Error::ReadOnly { cause: Box::new(error.clone()) });
         }
         let number = self.identity.edit + 1;
         let bytes = encode_group(group);
@@ -175,9 +165,7 @@ impl Manifest {
         let payloads: Vec<&[u8]> = payloads.iter().map(|payload| &payload[..]).collect();
         // Even a failure that was undone ends this manifest: should the
         // machine stop now, the undoing itself may be lost.
-        self.writer
-            .append_and_sync(&payloads)
-            .map_err(|failure| failure.into_error())?;
+        self.writer.append_and_sync(&payloads).map_err(|failure| failure.into_error())?;
         Ok(())
     }
 }

@@ -113,10 +113,7 @@ impl State {
         if self.family_named(name).is_some() {
             return Err(format!("family {name:?} is created twice"));
         }
-        let state = FamilyState {
-            descriptor: descriptor.clone(),
-            ..FamilyState::default()
-        };
+        let state = FamilyState { descriptor: descriptor.clone(), ..FamilyState::default() };
         if self.families.insert(*id, state).is_some() {
             return Err(format!("family {id} is created twice"));
         }
@@ -126,19 +123,14 @@ impl State {
     }
 
     fn family_mut(&mut self, id: u32) -> Result<&mut FamilyState, String> {
-        self.families
-            .get_mut(&id)
-            .ok_or_else(|| format!("family {id} is not there"))
+        self.families.get_mut(&id).ok_or_else(|| format!("family {id} is not there"))
     }
 }
 
 impl FamilyState {
     /// The tables of one level, in the order of their numbers.
     pub(crate) fn tables_at(&self, level: usize) -> impl Iterator<Item = &TableMeta> {
-        self.tables
-            .values()
-            .filter(move |(at, _)| *at == level)
-            .map(|(_, meta)| meta)
+        self.tables.values().filter(move |(at, _)| *at == level).map(|(_, meta)| meta)
     }
 
     fn to_edit(&self, id: u32) -> VersionEdit {
@@ -150,11 +142,7 @@ impl FamilyState {
         VersionEdit {
             families_created: vec![self.descriptor.clone()],
             log_numbers: vec![(id, self.log_number)],
-            tables_added: self
-                .tables
-                .values()
-                .map(|(l, meta)| (id, *l, meta.clone()))
-                .collect(),
+            tables_added: self.tables.values().map(|(l, meta)| (id, *l, meta.clone())).collect(),
             cursors: self.cursors.iter().map(cursor).collect(),
             ..VersionEdit::default()
         }
@@ -187,17 +175,11 @@ impl FamilyState {
 }
 
 fn check_level(level: usize) -> Result<(), String> {
-    if level < LEVELS {
-        Ok(())
-    } else {
-        Err(format!("there is no level {level}"))
-    }
+    if level < LEVELS { Ok(()) } else { Err(format!("there is no level {level}")) }
 }
 
 fn after(number: u64) -> Result<u64, String> {
-    number
-        .checked_add(1)
-        .ok_or_else(|| "file numbers are used up".to_string())
+    number.checked_add(1).ok_or_else(|| "file numbers are used up".to_string())
 }
 
 #[cfg(test)]
@@ -205,18 +187,11 @@ mod tests {
     use super::*;
 
     fn family(id: u32, name: &str) -> FamilyDescriptor {
-        FamilyDescriptor {
-            id,
-            name: name.into(),
-            ..FamilyDescriptor::default()
-        }
+        FamilyDescriptor { id, name: name.into(), ..FamilyDescriptor::default() }
     }
 
     fn table(number: u64) -> TableMeta {
-        TableMeta {
-            number,
-            ..TableMeta::default()
-        }
+        TableMeta { number, ..TableMeta::default() }
     }
 
     fn sample() -> State {
@@ -241,10 +216,7 @@ mod tests {
     #[test]
     fn a_checkpoint_gives_the_state_back() {
         let mut state = sample();
-        let drop = VersionEdit {
-            families_dropped: vec![7],
-            ..VersionEdit::default()
-        };
+        let drop = VersionEdit { families_dropped: vec![7], ..VersionEdit::default() };
         for state in [State::default(), state.clone(), {
             state.apply(&drop).unwrap();
             state
@@ -262,10 +234,7 @@ mod tests {
     #[test]
     fn ids_of_dropped_families_are_not_used_again() {
         let mut state = sample();
-        let drop = VersionEdit {
-            families_dropped: vec![7],
-            ..VersionEdit::default()
-        };
+        let drop = VersionEdit { families_dropped: vec![7], ..VersionEdit::default() };
         state.apply(&drop).unwrap();
         assert_eq!(state.next_family_id, 8);
     }
@@ -329,14 +298,8 @@ mod tests {
             create(0, "new"),
             create(3, "x"),
             create(u32::MAX, "last"),
-            VersionEdit {
-                families_dropped: vec![3],
-                ..VersionEdit::default()
-            },
-            VersionEdit {
-                log_numbers: vec![(3, 1)],
-                ..VersionEdit::default()
-            },
+            VersionEdit { families_dropped: vec![3], ..VersionEdit::default() },
+            VersionEdit { log_numbers: vec![(3, 1)], ..VersionEdit::default() },
         ] {
             assert!(sample().apply(&edit).is_err(), "{edit:?}");
         }

@@ -90,22 +90,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<TableMeta, Undecodable> {
     for field in Fields::new(bytes) {
         let (tag, body) = field?;
         match tag {
-            NUMBER => set_once(
-                &mut identity.number,
-                number(body, "a table's number")?,
-                "number",
-            )?,
+            NUMBER => set_once(&mut identity.number, number(body, "a table's number")?, "number")?,
             ID => set_once(&mut identity.id, id(body)?, "a table's id")?,
-            BYTES => set_once(
-                &mut identity.bytes,
-                number(body, "a table's length")?,
-                "length",
-            )?,
-            CHECKSUM => set_once(
-                &mut identity.checksum,
-                checksum(body)?,
-                "a table's checksum",
-            )?,
+            BYTES => set_once(&mut identity.bytes, number(body, "a table's length")?, "length")?,
+            CHECKSUM => set_once(&mut identity.checksum, checksum(body)?, "a table's checksum")?,
             SMALLEST => set_once(&mut identity.smallest, entry(body)?, "smallest entry")?,
             LARGEST => set_once(&mut identity.largest, entry(body)?, "largest entry")?,
             FORMAT => meta.format = format(body)?,
@@ -160,23 +148,17 @@ fn entry_bytes(key: &InternalKey) -> Vec<u8> {
 /// An entry's place: trailer, then user key. Edits use it for cursors too.
 pub(crate) fn entry(body: &[u8]) -> Result<InternalKey, Undecodable> {
     let mut reader = Reader::new(body);
-    let trailer = reader
-        .u64()
-        .ok_or_else(|| corrupt("a key without a trailer"))?;
+    let trailer = reader.u64().ok_or_else(|| corrupt("a key without a trailer"))?;
     Ok(InternalKey::new(reader.rest(), trailer))
 }
 
 fn id(body: &[u8]) -> Result<FileId, Undecodable> {
-    let bytes = body
-        .try_into()
-        .map_err(|_| corrupt("a table's id is not 16 bytes"))?;
+    let bytes = body.try_into().map_err(|_| corrupt("a table's id is not 16 bytes"))?;
     Ok(FileId(u128::from_le_bytes(bytes)))
 }
 
 fn checksum(body: &[u8]) -> Result<u32, Undecodable> {
-    let bytes = body
-        .try_into()
-        .map_err(|_| corrupt("a table's checksum is not 4 bytes"))?;
+    let bytes = body.try_into().map_err(|_| corrupt("a table's checksum is not 4 bytes"))?;
     Ok(u32::from_le_bytes(bytes))
 }
 
@@ -198,19 +180,14 @@ fn path_id(body: &[u8]) -> Result<u32, Undecodable> {
 pub(crate) fn sequence(body: &[u8]) -> Result<u64, Undecodable> {
     let sequence = number(body, "a sequence number")?;
     if sequence > SEQUENCE_MAX {
-        return Err(corrupt(format!(
-            "sequence number {sequence} is above 56 bits"
-        )));
+        return Err(corrupt(format!("sequence number {sequence} is above 56 bits")));
     }
     Ok(sequence)
 }
 
 fn value_file(body: &[u8]) -> Result<ValueFileUse, Undecodable> {
     let mut reader = Reader::new(body);
-    let both = reader
-        .varint()
-        .zip(reader.varint())
-        .filter(|_| reader.is_empty());
+    let both = reader.varint().zip(reader.varint()).filter(|_| reader.is_empty());
     let (number, bytes) = both.ok_or_else(|| corrupt("a value file's use is malformed"))?;
     Ok(ValueFileUse { number, bytes })
 }
@@ -240,14 +217,8 @@ mod tests {
             key_bytes: 77,
             value_bytes: 88,
             value_files: vec![
-                ValueFileUse {
-                    number: 9,
-                    bytes: 1 << 40,
-                },
-                ValueFileUse {
-                    number: 10,
-                    bytes: 0,
-                },
+                ValueFileUse { number: 9, bytes: 1 << 40 },
+                ValueFileUse { number: 10, bytes: 0 },
             ],
         }
     }
@@ -268,10 +239,7 @@ mod tests {
         let mut bytes = Vec::new();
         encode(&TableMeta::default(), &mut bytes);
         for end in 0..bytes.len() {
-            assert!(
-                matches!(decode(&bytes[..end]), Err(Undecodable::Corrupt(_))),
-                "{end}"
-            );
+            assert!(matches!(decode(&bytes[..end]), Err(Undecodable::Corrupt(_))), "{end}");
         }
     }
 

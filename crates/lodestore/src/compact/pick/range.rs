@@ -37,12 +37,7 @@ pub(crate) struct RangeWalk {
 impl RangeWalk {
     pub(crate) fn new(first: Option<&[u8]>, last: Option<&[u8]>) -> RangeWalk {
         let (first, last) = (first.map(<[u8]>::to_vec), last.map(<[u8]>::to_vec));
-        RangeWalk {
-            first,
-            last,
-            level: 0,
-            done_to: None,
-        }
+        RangeWalk { first, last, level: 0, done_to: None }
     }
 
     /// The next plan. It is taken for carried out when this is called again.
@@ -52,12 +47,7 @@ impl RangeWalk {
         limits: &Limits,
         running: &Running,
     ) -> RangeStep {
-        let picker = Picker {
-            version,
-            limits,
-            running,
-            targets: Targets::of(version, limits),
-        };
+        let picker = Picker { version, limits, running, targets: Targets::of(version, limits) };
         while self.level <= BOTTOM {
             let tables = self.next_tables(&picker);
             if tables.is_empty() {
@@ -85,16 +75,9 @@ impl RangeWalk {
         if self.is_deepest(version) {
             let inputs = [tables, Vec::new()];
             let plan = Plan::new(version, (level, level), inputs, Reason::Range);
-            return picker
-                .running
-                .allows(version.order(), &plan)
-                .then_some(plan);
+            return picker.running.allows(version.order(), &plan).then_some(plan);
         }
-        let level_to = if level == 0 {
-            picker.targets.level0_into(version)
-        } else {
-            level + 1
-        };
+        let level_to = if level == 0 { picker.targets.level0_into(version) } else { level + 1 };
         let mut plan = picker.plan(level, level_to, tables, Reason::Range)?;
         let has_tombstones = plan.tables().any(|table| has_tombstones(table));
         plan.trivial_move = plan.inputs[1].is_empty()
@@ -141,9 +124,7 @@ impl RangeWalk {
     fn is_ahead(&self, picker: &Picker<'_>, table: &TableFile) -> bool {
         let order = picker.version.order();
         let starts = &table.meta.smallest.user_key;
-        self.done_to
-            .as_ref()
-            .is_none_or(|done| order.compare(starts, done) == Ordering::Greater)
+        self.done_to.as_ref().is_none_or(|done| order.compare(starts, done) == Ordering::Greater)
     }
 
     /// All tables of level 0 whose groups have one of `tables`, newest first.
@@ -155,11 +136,7 @@ impl RangeWalk {
         let mut all: Vec<Arc<TableFile>> = picker
             .level0_groups()
             .into_iter()
-            .filter(|group| {
-                group
-                    .iter()
-                    .any(|t| tables.iter().any(|o| Arc::ptr_eq(o, t)))
-            })
+            .filter(|group| group.iter().any(|t| tables.iter().any(|o| Arc::ptr_eq(o, t))))
             .flatten()
             .collect();
         let level = picker.version.level(0).tables();

@@ -60,10 +60,7 @@ impl Targets {
     pub(crate) fn of(version: &Version, limits: &Limits) -> Targets {
         let unit = limits.level1_bytes.max(1) as f64;
         let multiplier = f64::from(limits.multiplier.max(2));
-        let largest = version.levels()[1..]
-            .iter()
-            .map(|level| level.bytes())
-            .max();
+        let largest = version.levels()[1..].iter().map(|level| level.bytes()).max();
         let growth = (largest.unwrap_or(0) as f64 / unit).max(1.0);
         let ratio_with = |levels: usize| growth.powf(1.0 / levels as f64);
         let mut levels = 1;
@@ -111,20 +108,12 @@ pub(crate) fn debt_bytes(version: &Version, limits: &Limits) -> u64 {
     for level in 1..BOTTOM {
         let here = version.level(level).bytes() as f64;
         if level >= targets.base || here > 0.0 {
-            let bytes = if level >= targets.base {
-                here + arriving
-            } else {
-                here
-            };
+            let bytes = if level >= targets.base { here + arriving } else { here };
             let excess = (bytes - targets.bytes[level] as f64).max(0.0);
             let next = version.level(level + 1).bytes() as f64;
             let ratio = (next / bytes.max(1.0)).min(f64::from(limits.multiplier.max(2)));
             debt += excess * (1.0 + ratio);
-            arriving = if level >= targets.base {
-                excess
-            } else {
-                arriving + excess
-            };
+            arriving = if level >= targets.base { excess } else { arriving + excess };
         }
     }
     debt as u64

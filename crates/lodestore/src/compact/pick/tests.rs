@@ -29,12 +29,7 @@ struct Model {
 }
 
 fn limits() -> Limits {
-    Limits {
-        level0_files: 4,
-        level1_bytes: 4_000,
-        multiplier: 4,
-        table_bytes: 500,
-    }
+    Limits { level0_files: 4, level1_bytes: 4_000, multiplier: 4, table_bytes: 500 }
 }
 
 impl Model {
@@ -86,10 +81,7 @@ impl Model {
     }
 
     fn apply(&mut self, edit: &VersionEdit) {
-        self.version = self
-            .version
-            .apply(0, edit, &|meta| test_slot(meta))
-            .unwrap();
+        self.version = self.version.apply(0, edit, &|meta| test_slot(meta)).unwrap();
     }
 
     /// A new table of level 0 with these keys.
@@ -99,14 +91,10 @@ impl Model {
             self.sequence += 1;
             entries.insert(key, (self.sequence, delete));
         }
-        self.oracle
-            .extend(entries.iter().map(|(&key, &newest)| (key, newest)));
+        self.oracle.extend(entries.iter().map(|(&key, &newest)| (key, newest)));
         let meta = self.table(entries);
         self.bytes_flushed += meta.bytes;
-        let edit = VersionEdit {
-            tables_added: vec![(0, 0, meta)],
-            ..VersionEdit::default()
-        };
+        let edit = VersionEdit { tables_added: vec![(0, 0, meta)], ..VersionEdit::default() };
         self.apply(&edit);
     }
 
@@ -120,19 +108,12 @@ impl Model {
     fn check(&self, plan: &Plan) {
         let order = self.version.order();
         let at = |level: usize, table: &Arc<TableFile>| {
-            self.version
-                .level(level)
-                .tables()
-                .iter()
-                .any(|t| Arc::ptr_eq(t, table))
+            self.version.level(level).tables().iter().any(|t| Arc::ptr_eq(t, table))
         };
         assert!(plan.inputs[0].iter().all(|t| at(plan.level_from, t)));
         assert!(plan.inputs[1].iter().all(|t| at(plan.level_to, t)));
         assert!(!plan.inputs[0].is_empty());
-        assert_eq!(
-            KeyRange::covering(order, plan.tables()).as_ref(),
-            Some(&plan.range)
-        );
+        assert_eq!(KeyRange::covering(order, plan.tables()).as_ref(), Some(&plan.range));
         for (busy, _) in &self.begun {
             assert!(busy.level_to != plan.level_to || !busy.range.overlaps(order, &plan.range));
         }
@@ -147,11 +128,7 @@ impl Model {
         self.running.remove(&plan);
         let deletions = [(0, plan.level_from), (1, plan.level_to)].into_iter();
         let tables_deleted = deletions
-            .flat_map(|(i, level)| {
-                plan.inputs[i]
-                    .iter()
-                    .map(move |t| (0, level, t.meta.number))
-            })
+            .flat_map(|(i, level)| plan.inputs[i].iter().map(move |t| (0, level, t.meta.number)))
             .collect();
         let tables_added = match plan.trivial_move {
             true => plan.tables().map(|t| t.meta.clone()).collect(),
@@ -161,10 +138,7 @@ impl Model {
         let level_to = plan.level_to;
         let edit = VersionEdit {
             tables_deleted,
-            tables_added: tables_added
-                .into_iter()
-                .map(|meta| (0, level_to, meta))
-                .collect(),
+            tables_added: tables_added.into_iter().map(|meta| (0, level_to, meta)).collect(),
             ..VersionEdit::default()
         };
         self.apply(&edit);
@@ -184,14 +158,9 @@ impl Model {
         });
         let per_table = (self.limits.table_bytes / ENTRY_BYTES) as usize;
         let entries: Vec<_> = newest.into_iter().collect();
-        let outputs = entries
-            .chunks(per_table)
-            .map(|chunk| chunk.iter().copied().collect());
-        let outputs: Vec<TableMeta> = outputs
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|o| self.table(o))
-            .collect();
+        let outputs = entries.chunks(per_table).map(|chunk| chunk.iter().copied().collect());
+        let outputs: Vec<TableMeta> =
+            outputs.collect::<Vec<_>>().into_iter().map(|o| self.table(o)).collect();
         self.bytes_compacted += outputs.iter().map(|meta| meta.bytes).sum::<u64>();
         outputs
     }
@@ -250,12 +219,8 @@ impl Model {
     fn look_up(&self, key: u32) -> Option<Newest> {
         let user_key = key.to_be_bytes();
         (0..LEVELS).find_map(|level| {
-            let tables = self
-                .version
-                .overlapping(level, Some(&user_key), Some(&user_key));
-            tables
-                .iter()
-                .find_map(|t| self.contents[&t.meta.number].get(&key).copied())
+            let tables = self.version.overlapping(level, Some(&user_key), Some(&user_key));
+            tables.iter().find_map(|t| self.contents[&t.meta.number].get(&key).copied())
         })
     }
 
@@ -265,10 +230,7 @@ impl Model {
         assert!(self.version.level(0).tables().len() < self.limits.level0_files);
         for level in 1..BOTTOM {
             let bytes = self.version.level(level).bytes();
-            assert!(
-                bytes <= targets.bytes[level],
-                "level {level} has {bytes}: {targets:?}"
-            );
+            assert!(bytes <= targets.bytes[level], "level {level} has {bytes}: {targets:?}");
         }
         assert_eq!(debt_bytes(&self.version, &self.limits), 0);
     }
@@ -316,15 +278,8 @@ fn any_order_of_work_keeps_every_key_and_converges() {
         model.check_converged();
         model.compact_range(None, None, false);
         model.check_readers();
-        assert!(
-            model.version.tables().all(|t| t.meta.tombstones == 0),
-            "seed {seed}"
-        );
-        let used = model
-            .version
-            .levels()
-            .iter()
-            .filter(|level| !level.is_empty());
+        assert!(model.version.tables().all(|t| t.meta.tombstones == 0), "seed {seed}");
+        let used = model.version.levels().iter().filter(|level| !level.is_empty());
         assert_eq!(used.count(), 1, "a compacted database is one level");
     }
 }
@@ -343,10 +298,7 @@ fn a_load_in_key_order_goes_to_the_bottom_unread() {
         assert_eq!(model.bytes_compacted, 0);
         let at_bottom = model.version.level(BOTTOM).tables().len();
         assert!(at_bottom + 4 > 30_000 / 50, "{at_bottom} tables");
-        assert!(
-            model.moves <= 30_000 / 50 / 3,
-            "several tables move at once"
-        );
+        assert!(model.moves <= 30_000 / 50 / 3, "several tables move at once");
     }
 }
 
@@ -361,10 +313,7 @@ fn random_writes_are_rewritten_within_bounds() {
     }
     model.check_converged();
     let amplification = model.bytes_compacted as f64 / model.bytes_flushed as f64;
-    assert!(
-        (4.0..14.0).contains(&amplification),
-        "rewritten {amplification:.2} times"
-    );
+    assert!((4.0..14.0).contains(&amplification), "rewritten {amplification:.2} times");
 }
 
 /// A walk over a range ends although tables keep arriving.
@@ -397,15 +346,10 @@ fn meta(number: u64, bytes: u64, first: u32, last: u32) -> TableMeta {
 
 fn version(tables: &[(usize, TableMeta)]) -> Version {
     let edit = VersionEdit {
-        tables_added: tables
-            .iter()
-            .map(|(level, meta)| (0, *level, meta.clone()))
-            .collect(),
+        tables_added: tables.iter().map(|(level, meta)| (0, *level, meta.clone())).collect(),
         ..VersionEdit::default()
     };
-    Version::empty(KeyOrder::Bytewise)
-        .apply(0, &edit, &|meta| test_slot(meta))
-        .unwrap()
+    Version::empty(KeyOrder::Bytewise).apply(0, &edit, &|meta| test_slot(meta)).unwrap()
 }
 
 fn numbers(tables: &[Arc<TableFile>]) -> Vec<u64> {
@@ -421,10 +365,7 @@ fn level_0_is_compacted_at_its_limit() {
     assert!(pick(&version(&tables), &limits(), &Running::default()).is_none());
     tables.push((0, meta(10, 10, 90, 200)));
     let plan = pick(&version(&tables), &limits(), &Running::default()).unwrap();
-    assert_eq!(
-        (plan.level_from, plan.level_to, plan.reason),
-        (0, BOTTOM, Reason::Level0)
-    );
+    assert_eq!((plan.level_from, plan.level_to, plan.reason), (0, BOTTOM, Reason::Level0));
     assert_eq!(numbers(&plan.inputs[0]), [10, 3, 2, 1]);
     assert_eq!(numbers(&plan.inputs[1]), [9]);
     assert!(plan.bottommost && !plan.trivial_move);
@@ -440,25 +381,18 @@ fn level_0_stops_above_a_level_that_is_not_empty_yet() {
     let version = version(&tables);
     let mut running = Running::default();
     let drains = pick(&version, &limits(), &running).unwrap();
-    assert_eq!(
-        (drains.level_from, drains.level_to, drains.reason),
-        (3, 5, Reason::LevelSize)
-    );
+    assert_eq!((drains.level_from, drains.level_to, drains.reason), (3, 5, Reason::LevelSize));
     assert!(drains.trivial_move);
     running.add(&drains);
-    assert!(
-        pick(&version, &limits(), &running).is_none(),
-        "table 9 is on its way"
-    );
+    assert!(pick(&version, &limits(), &running).is_none(), "table 9 is on its way");
 }
 
 /// A table of tombstones with nothing below is rewritten, which drops them,
 /// and not moved, which would keep them for ever.
 #[test]
 fn tombstones_are_not_moved_to_the_bottom() {
-    let mut tables: Vec<_> = (1..5)
-        .map(|n| (0, meta(n, 10, n as u32 * 10, n as u32 * 10)))
-        .collect();
+    let mut tables: Vec<_> =
+        (1..5).map(|n| (0, meta(n, 10, n as u32 * 10, n as u32 * 10))).collect();
     let all_move = pick(&version(&tables), &limits(), &Running::default()).unwrap();
     assert!(all_move.trivial_move && all_move.inputs[0].len() == 4);
     for (_, meta) in &mut tables {

@@ -70,41 +70,26 @@ pub(super) fn lock(path: &Path) -> Result<OsLock, LockError> {
     let mut held = registry().lock();
     let path = absolute(path).map_err(LockError::Io)?;
     let known = std::fs::metadata(&path).ok().map(|found| identity(&found));
-    let holder = held
-        .iter()
-        .find(|h| h.path == path || Some(h.file) == known);
+    let holder = held.iter().find(|h| h.path == path || Some(h.file) == known);
     if let Some(holder) = holder {
-        return Err(LockError::Held {
-            holder_pid: Some(holder.pid),
-        });
+        return Err(LockError::Held { holder_pid: Some(holder.pid) });
     }
 
     let mut beside = path.clone().into_os_string();
     beside.push(".open");
     let beside = open(Path::new(&beside)).map_err(LockError::Io)?;
     if !take_description_lock(&beside).map_err(LockError::Io)? {
-        return Err(LockError::Held {
-            holder_pid: written_pid(&beside),
-        });
+        return Err(LockError::Held { holder_pid: written_pid(&beside) });
     }
     let file = open(&path).map_err(LockError::Io)?;
     if !take_record_lock(&file).map_err(LockError::Io)? {
-        return Err(LockError::Held {
-            holder_pid: record_lock_holder(&file),
-        });
+        return Err(LockError::Held { holder_pid: record_lock_holder(&file) });
     }
     write_pid(&beside).map_err(LockError::Io)?;
 
     let file_identity = identity(&file.metadata().map_err(LockError::Io)?);
-    held.push(Holding {
-        path,
-        file: file_identity,
-        pid: std::process::id(),
-    });
-    Ok(OsLock {
-        file: file_identity,
-        files: Some((file, beside)),
-    })
+    held.push(Holding { path, file: file_identity, pid: std::process::id() });
+    Ok(OsLock { file: file_identity, files: Some((file, beside)) })
 }
 
 /// `path` with its directory resolved; the file itself need not exist.
@@ -122,12 +107,7 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
 /// Notes this process's id for openers that find the file locked.
@@ -140,11 +120,7 @@ fn write_pid(file: &File) -> io::Result<()> {
 fn written_pid(file: &File) -> Option<u32> {
     let mut bytes = [0; 16];
     let count = file.read_at(&mut bytes, 0).ok()?;
-    std::str::from_utf8(&bytes[..count])
-        .ok()?
-        .strip_suffix('\n')?
-        .parse()
-        .ok()
+    std::str::from_utf8(&bytes[..count]).ok()?.strip_suffix('\n')?.parse().ok()
 }
 
 /// A write lock on a whole file, as LevelDB's `PosixEnv` describes it.
@@ -197,9 +173,7 @@ fn record_lock_holder(file: &File) -> Option<u32> {
     let mut description = whole_file();
     fcntl_lock(file, libc::F_GETLK, &mut description).ok()?;
     let locked = description.l_type != libc::F_UNLCK as libc::c_short;
-    u32::try_from(description.l_pid)
-        .ok()
-        .filter(|&pid| locked && pid != 0)
+    u32::try_from(description.l_pid).ok().filter(|&pid| locked && pid != 0)
 }
 
 /// Runs `check` with what is held in `directory` out of the registry: what
@@ -207,10 +181,8 @@ fn record_lock_holder(file: &File) -> Option<u32> {
 #[cfg(test)]
 pub(super) fn without_registry(directory: &Path, check: impl FnOnce()) {
     let directory = directory.canonicalize().expect("the directory exists");
-    let hidden: Vec<Holding> = registry()
-        .lock()
-        .extract_if(.., |h| h.path.starts_with(&directory))
-        .collect();
+    let hidden: Vec<Holding> =
+        registry().lock().extract_if(.., |h| h.path.starts_with(&directory)).collect();
     check();
     registry().lock().extend(hidden);
 }

@@ -40,11 +40,7 @@ fn files_hold_what_was_written() {
     file.append(b"hello").unwrap();
     file.append(b" world").unwrap();
     file.sync().unwrap();
-    assert_eq!(
-        OsFs.length(&path).unwrap(),
-        11,
-        "preallocation keeps the length"
-    );
+    assert_eq!(OsFs.length(&path).unwrap(), 11, "preallocation keeps the length");
     file.truncate(5).unwrap();
     file.append(b"!").unwrap();
     file.close().unwrap();
@@ -82,10 +78,7 @@ fn directories_follow_their_operations() {
     OsFs.remove(&inner.join("b")).unwrap();
     OsFs.remove(&inner.join("c")).unwrap();
     OsFs.remove_directory(&inner).unwrap();
-    assert_eq!(
-        OsFs.open(&inner).unwrap_err().kind(),
-        io::ErrorKind::NotFound
-    );
+    assert_eq!(OsFs.open(&inner).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
 /// Errors of writing reach the caller (the device is always full).
@@ -94,10 +87,7 @@ fn a_full_disk_is_an_error() {
     let Ok(mut file) = OsFs.overwrite(Path::new("/dev/full")) else {
         return;
     };
-    assert_eq!(
-        file.append(b"x").unwrap_err().kind(),
-        io::ErrorKind::StorageFull
-    );
+    assert_eq!(file.append(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
 }
 
 fn holder(path: &Path) -> Option<u32> {
@@ -124,20 +114,12 @@ if len(sys.argv) > 2:
 fn python(script: &str, arguments: &[&Path]) -> Option<Child> {
     let mut command = Command::new("python3");
     command.arg("-c").arg(script).args(arguments);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()
 }
 
 fn probe(path: &Path) -> Option<String> {
     let output = python(PROBE, &[path])?.wait_with_output().ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8(output.stdout).unwrap().trim().to_string())
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_string())
 }
 
 /// A second opener in this process is turned away, and its failed try does
@@ -149,18 +131,11 @@ fn second_opener_in_the_process_is_refused_and_harms_nothing() {
     let lock = OsFs.lock(&path).unwrap();
     for _ in 0..2 {
         assert_eq!(holder(&path), Some(std::process::id()));
-        assert_ne!(
-            probe(&path).as_deref(),
-            Some("free"),
-            "another process could lock"
-        );
+        assert_ne!(probe(&path).as_deref(), Some("free"), "another process could lock");
     }
     // The same file by another name, and the same name after the file is gone.
     std::os::unix::fs::symlink(&directory.0, directory.file("link")).unwrap();
-    assert_eq!(
-        holder(&directory.file("link/LOCK")),
-        Some(std::process::id())
-    );
+    assert_eq!(holder(&directory.file("link/LOCK")), Some(std::process::id()));
     OsFs.hard_link(&path, &directory.file("LOCK2")).unwrap();
     assert_eq!(holder(&directory.file("LOCK2")), Some(std::process::id()));
     OsFs.remove(&path).unwrap();
@@ -168,11 +143,7 @@ fn second_opener_in_the_process_is_refused_and_harms_nothing() {
 
     drop(lock);
     drop(OsFs.lock(&path).unwrap());
-    assert_ne!(
-        probe(&path).as_deref(),
-        Some("held"),
-        "the lock outlived its holder"
-    );
+    assert_ne!(probe(&path).as_deref(), Some("held"), "the lock outlived its holder");
     drop(OsFs.lock(&path).unwrap());
 }
 
@@ -187,13 +158,7 @@ fn a_foreign_holder_is_named() {
         return;
     };
     let mut said = [0; 5];
-    if child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut said)
-        .is_err()
-    {
+    if child.stdout.as_mut().unwrap().read_exact(&mut said).is_err() {
         return; // no fcntl module here
     }
     assert_eq!(&said, b"free\n");
@@ -213,11 +178,7 @@ fn the_second_file_excludes_what_the_registry_does_not_know() {
     lock::without_registry(&directory.0, || {
         assert_eq!(holder(&path), Some(std::process::id()));
     });
-    assert_ne!(
-        probe(&path).as_deref(),
-        Some("free"),
-        "the failed open dropped the lock"
-    );
+    assert_ne!(probe(&path).as_deref(), Some("free"), "the failed open dropped the lock");
     drop(lock);
     drop(OsFs.lock(&path).unwrap());
 }

@@ -20,10 +20,7 @@ fn make(meta: &TableMeta) -> Arc<TableFile> {
 
 fn version(order: KeyOrder, tables: &[(usize, TableMeta)]) -> Result<Version, String> {
     let edit = VersionEdit {
-        tables_added: tables
-            .iter()
-            .map(|(level, meta)| (0, *level, meta.clone()))
-            .collect(),
+        tables_added: tables.iter().map(|(level, meta)| (0, *level, meta.clone())).collect(),
         ..VersionEdit::default()
     };
     Version::empty(order).apply(0, &edit, &make)
@@ -52,12 +49,8 @@ fn level_0_is_newest_first() {
     ingested.sequence_override = Some(2);
     let mut late_number = meta(8, b"a", b"z");
     late_number.sequence_max = 3;
-    let tables = [
-        (0, meta(1, b"a", b"b")),
-        (0, ingested),
-        (0, meta(3, b"a", b"z")),
-        (0, late_number),
-    ];
+    let tables =
+        [(0, meta(1, b"a", b"b")), (0, ingested), (0, meta(3, b"a", b"z")), (0, late_number)];
     let version = version(KeyOrder::Bytewise, &tables).unwrap();
     assert_eq!(numbers(version.level(0).tables()), [8, 3, 9, 1]);
 }
@@ -76,11 +69,7 @@ fn overlapping_tables_are_refused_below_level_0() {
     let mut bounded = meta(1, b"a", b"m");
     bounded.largest.trailer = TRAILER_NEWEST;
     assert!(!overlap(1, bounded.clone(), meta(2, b"m", b"z")));
-    let both = version(
-        KeyOrder::Bytewise,
-        &[(1, bounded), (1, meta(2, b"m", b"z"))],
-    )
-    .unwrap();
+    let both = version(KeyOrder::Bytewise, &[(1, bounded), (1, meta(2, b"m", b"z"))]).unwrap();
     let found = both.level(1).find(both.order(), b"m").unwrap();
     assert_eq!(found.meta.number, 2);
     assert!(version(KeyOrder::Bytewise, &[(1, meta(1, b"b", b"a"))]).is_err());
@@ -109,16 +98,8 @@ fn finding_a_table_agrees_with_looking_at_all() {
             .collect();
         let version = version(order, &tables).unwrap();
         let level = version.level(1);
-        let asked: [&[u8]; 8] = [
-            b"",
-            b"p",
-            b"prefix-",
-            b"prefiw",
-            b"prefiy",
-            b"q",
-            b"prefix-99999999",
-            b"\xff",
-        ];
+        let asked: [&[u8]; 8] =
+            [b"", b"p", b"prefix-", b"prefiw", b"prefiy", b"q", b"prefix-99999999", b"\xff"];
         for key in keys.iter().map(|k| &k[..]).chain(asked) {
             let holds = |t: &&Arc<TableFile>| {
                 table_overlaps(version.order(), &t.meta, Some(key), Some(key))
@@ -156,11 +137,7 @@ fn overlap_is_inclusive_and_ends_may_be_open() {
 /// its slot, so that it stays open.
 #[test]
 fn applying_an_edit_shares_what_did_not_change() {
-    let tables = [
-        (0, meta(1, b"a", b"c")),
-        (2, meta(2, b"a", b"c")),
-        (6, meta(3, b"a", b"z")),
-    ];
+    let tables = [(0, meta(1, b"a", b"c")), (2, meta(2, b"a", b"c")), (6, meta(3, b"a", b"z"))];
     let before = version(KeyOrder::Bytewise, &tables).unwrap();
     let edit = VersionEdit {
         tables_deleted: vec![(0, 2, 2), (5, 6, 3)],
@@ -169,21 +146,12 @@ fn applying_an_edit_shares_what_did_not_change() {
     };
     let after = before.apply(0, &edit, &make).unwrap();
     assert!(Arc::ptr_eq(before.level(6), after.level(6)));
-    assert!(Arc::ptr_eq(
-        &before.level(2).tables()[0],
-        &after.level(4).tables()[0]
-    ));
+    assert!(Arc::ptr_eq(&before.level(2).tables()[0], &after.level(4).tables()[0]));
     assert!(after.level(2).is_empty());
     assert_eq!(after.table_count(), 3);
     assert_eq!((after.bytes(), after.entries()), (30, 9));
-    assert!(
-        after.apply(0, &edit, &make).is_err(),
-        "table 2 is no longer at level 2"
-    );
-    let deep = VersionEdit {
-        tables_deleted: vec![(0, LEVELS, 1)],
-        ..VersionEdit::default()
-    };
+    assert!(after.apply(0, &edit, &make).is_err(), "table 2 is no longer at level 2");
+    let deep = VersionEdit { tables_deleted: vec![(0, LEVELS, 1)], ..VersionEdit::default() };
     assert!(after.apply(0, &deep, &make).is_err());
 }
 
@@ -198,9 +166,8 @@ fn below_answers_for_ascending_keys() {
     ];
     let version = version(KeyOrder::Bytewise, &tables).unwrap();
     let mut below = version.below(1);
-    let absent: Vec<bool> = [&b"a"[..], b"b", b"c", b"d", b"d", b"g", b"h", b"i"]
-        .map(|k| below.is_absent(k))
-        .into();
+    let absent: Vec<bool> =
+        [&b"a"[..], b"b", b"c", b"d", b"d", b"g", b"h", b"i"].map(|k| below.is_absent(k)).into();
     assert_eq!(absent, [true, false, false, true, true, false, false, true]);
     assert!(version.below(LEVELS - 1).is_absent(b"a"));
 }

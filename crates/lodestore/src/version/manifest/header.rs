@@ -57,11 +57,7 @@ impl Header {
     /// The header that this build writes.
     pub(crate) fn of(identity: &ManifestIdentity) -> Header {
         let features = Features::default();
-        Header {
-            draft_version: DRAFT_VERSION,
-            features,
-            identity: *identity,
-        }
+        Header { draft_version: DRAFT_VERSION, features, identity: *identity }
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -129,13 +125,6 @@ impl Header {
             edit: reader.u64()?,
             created_unix_seconds: reader.u64()?,
         };
-        Some((
-            draft_version,
-            Header {
-                draft_version,
-                features,
-                identity,
-            },
-        ))
+        Some((draft_version, Header { draft_version, features, identity }))
     }
 }

@@ -76,10 +76,7 @@ pub(crate) fn recover(fs: &Arc<dyn Fs>, directory: &Path) -> Result<Recovered> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_database(directory)),
         Err(error) => return Err(Error::io(directory, "list", error)),
     };
-    let files: Vec<FileKind> = names
-        .iter()
-        .filter_map(|name| filename::parse(name))
-        .collect();
+    let files: Vec<FileKind> = names.iter().filter_map(|name| filename::parse(name)).collect();
     let (number, id) = match current::read(&**fs, directory)? {
         Some(Current::Ours { number, id }) => (number, id),
         Some(Current::NameAlone { number }) => return Err(foreign(fs, directory, number)),
@@ -89,18 +86,13 @@ pub(crate) fn recover(fs: &Arc<dyn Fs>, directory: &Path) -> Result<Recovered> {
     let file = open(fs, &path)?;
     let mut recovered = read_manifest(&file, &path)?;
     if (recovered.identity.number, recovered.identity.id) != (number, id) {
-        let ManifestIdentity {
-            number, id: found, ..
-        } = recovered.identity;
+        let ManifestIdentity { number, id: found, .. } = recovered.identity;
         let what = format!("CURRENT names manifest {id}, but this is {found}, number {number}");
         return Err(Error::corruption(&path, 0, what));
     }
     // A file that an unfinished change left behind must not have its number
     // used again while it is still there.
-    let next = files
-        .iter()
-        .filter_map(|&file| number_of(file)?.checked_add(1))
-        .max();
+    let next = files.iter().filter_map(|&file| number_of(file)?.checked_add(1)).max();
     let state = &mut recovered.state;
     state.next_file_number = state.next_file_number.max(next.unwrap_or(0));
     Ok(recovered)
@@ -129,9 +121,7 @@ fn no_database(directory: &Path) -> Error {
 
 /// What a directory without `CURRENT` is: nothing, unless files say otherwise.
 fn without_current(fs: &Arc<dyn Fs>, directory: &Path, files: &[FileKind]) -> Error {
-    let mut manifests = files
-        .iter()
-        .filter(|file| matches!(file, FileKind::Manifest(_)));
+    let mut manifests = files.iter().filter(|file| matches!(file, FileKind::Manifest(_)));
     let holds_data = |file: &FileKind| matches!(file, FileKind::Log(_) | FileKind::Table(_));
     let manifest = manifests.next();
     let data = files.iter().find(|file| holds_data(file));
@@ -179,9 +169,7 @@ fn foreign(fs: &Arc<dyn Fs>, directory: &Path, number: u64) -> Error {
     let current = filename::current_path(directory);
     let path = directory.join(filename::manifest_name(number));
     let mut magic = [0; MAGIC.len()];
-    let ours = fs
-        .open(&path)
-        .is_ok_and(|file| read_full_at(&*file, 0, &mut magic).is_ok())
+    let ours = fs.open(&path).is_ok_and(|file| read_full_at(&*file, 0, &mut magic).is_ok())
         && magic == MAGIC;
     if ours {
         return Error::corruption(&current, 0, "the manifest's id is missing");
@@ -205,18 +193,11 @@ pub(crate) fn read_manifest(file: &Arc<dyn ReadableFile>, path: &Path) -> Result
     };
     let torn = torn_tail(&**file, path, id, &replay, end)?;
     if !replay.has_checkpoint {
-        return Err(Error::corruption(
-            path,
-            start,
-            "the checkpoint is not whole",
-        ));
+        return Err(Error::corruption(path, start, "the checkpoint is not whole"));
     }
     Ok(Recovered {
         state: replay.state,
-        identity: ManifestIdentity {
-            edit: replay.edit,
-            ..header.identity
-        },
+        identity: ManifestIdentity { edit: replay.edit, ..header.identity },
         path: path.to_path_buf(),
         torn,
         unknown_read_compatible: header.features.read_compatible,
@@ -246,12 +227,11 @@ fn torn_tail(
         // Records of the group before the tear were written by the same call.
         (End::Torn { what, .. }, Some(offset)) => (offset, what),
         (End::Torn { offset, what }, None) => (offset, what),
+        (End::Foreign { offset }, None) => (offset, "bytes that are no record"),
+        (End::Foreign { .. }, Some(offset)) => (offset, "a group of edits ends too early"),
     };
     check_durable(file, path, id, offset, what)?;
-    Ok(Some(TornTail {
-        offset,
-        what: what.to_string(),
-    }))
+    Ok(Some(TornTail { offset, what: what.to_string() }))
 }
 
 /// Refuses a file in which a later record says that `offset` was durable.
@@ -289,13 +269,7 @@ struct OpenGroup {
 impl<'a> Replay<'a> {
     fn new(path: &'a Path, header: &Header) -> Replay<'a> {
         let edit = header.identity.edit;
-        Replay {
-            path,
-            state: State::default(),
-            edit,
-            has_checkpoint: false,
-            open: None,
-        }
+        Replay { path, state: State::default(), edit, has_checkpoint: false, open: None }
     }
 
     /// Where the group begins that is not whole yet.
@@ -308,12 +282,7 @@ impl<'a> Replay<'a> {
         let (kind, more) = (flags & !FLAG_MORE, flags & FLAG_MORE != 0);
         let group = match self.open.take() {
             None if !more => return self.group(offset, edit, kind, bytes),
-            None => OpenGroup {
-                offset,
-                edit,
-                flags: kind,
-                bytes: bytes.to_vec(),
-            },
+            None => OpenGroup { offset, edit, flags: kind, bytes: bytes.to_vec() },
             Some(open) if (open.edit, open.flags) != (edit, kind) => {
                 let what = "a group of edits breaks off before another begins";
                 return Err(Error::corruption(self.path, offset, what));
@@ -347,11 +316,7 @@ impl<'a> Replay<'a> {
     /// Applies a whole group.
     fn group(&mut self, offset: u64, edit: u64, kind: u8, bytes: &[u8]) -> Result<()> {
         let is_checkpoint = kind & FLAG_CHECKPOINT != 0;
-        let expected = if self.has_checkpoint {
-            self.edit.checked_add(1)
-        } else {
-            Some(self.edit)
-        };
+        let expected = if self.has_checkpoint { self.edit.checked_add(1) } else { Some(self.edit) };
         if is_checkpoint == self.has_checkpoint || Some(edit) != expected {
             let what = format!("edit {edit} does not follow edit {}", self.edit);
             return Err(Error::corruption(self.path, offset, what));

@@ -82,32 +82,20 @@ fn identity() -> ManifestIdentity {
 }
 
 fn first_state() -> State {
-    let default = FamilyDescriptor {
-        name: "default".into(),
-        ..FamilyDescriptor::default()
-    };
+    let default = FamilyDescriptor { name: "default".into(), ..FamilyDescriptor::default() };
     let mut state = State::default();
-    let edit = VersionEdit {
-        families_created: vec![default],
-        ..VersionEdit::default()
-    };
+    let edit = VersionEdit { families_created: vec![default], ..VersionEdit::default() };
     state.apply(&edit).unwrap();
     state
 }
 
 /// A group of two edits; table `number` is added and the one before removed.
 fn group(number: u64) -> Vec<VersionEdit> {
-    let meta = TableMeta {
-        number,
-        ..TableMeta::default()
-    };
+    let meta = TableMeta { number, ..TableMeta::default() };
     let mut deleted = vec![(0, 0, number - 1)];
     deleted.retain(|_| number > 10);
     vec![
-        VersionEdit {
-            tables_deleted: deleted,
-            ..VersionEdit::default()
-        },
+        VersionEdit { tables_deleted: deleted, ..VersionEdit::default() },
         VersionEdit {
             tables_added: vec![(0, 0, meta)],
             last_sequence: Some(number * 100),
@@ -143,21 +131,11 @@ fn appended_groups_are_recovered() {
     assert_eq!(manifest.append(&group(10)).unwrap(), 41);
     assert_eq!(manifest.append(&group(11)).unwrap(), 42);
     let recovered = scratch.recover().unwrap();
-    assert_eq!(
-        recovered.identity,
-        ManifestIdentity {
-            edit: 42,
-            ..identity()
-        }
-    );
+    assert_eq!(recovered.identity, ManifestIdentity { edit: 42, ..identity() });
     assert_eq!(&recovered.identity, manifest.identity());
     assert_eq!(recovered.torn, None);
     assert!(recovered.check_writable().is_ok());
-    let tables: Vec<u64> = recovered.state.families[&0]
-        .tables
-        .keys()
-        .copied()
-        .collect();
+    let tables: Vec<u64> = recovered.state.families[&0].tables.keys().copied().collect();
     assert_eq!((tables, recovered.state.last_sequence), (vec![11], 1_100));
 
     let next = ManifestIdentity {
@@ -168,15 +146,8 @@ fn appended_groups_are_recovered() {
     };
     let mut manifest = scratch.create(next, &recovered.state);
     let again = scratch.recover().unwrap();
-    assert_eq!(
-        (&again.state.families, again.identity),
-        (&recovered.state.families, next)
-    );
-    assert_eq!(
-        manifest.append(&group(12)).unwrap(),
-        43,
-        "edit numbers go on"
-    );
+    assert_eq!((&again.state.families, again.identity), (&recovered.state.families, next));
+    assert_eq!(manifest.append(&group(12)).unwrap(), 43, "edit numbers go on");
 }
 
 /// A crash may cut the manifest anywhere: the state is that after some prefix
@@ -242,10 +213,7 @@ fn records_of_another_manifest_do_not_count() {
     let mut swapped = bytes.clone();
     swapped[4096..8192].copy_from_slice(&bytes[8192..12288]);
     assert!(read(&swapped).unwrap_err().is_corruption());
-    let other = ManifestIdentity {
-        id: FileId(0x4444),
-        ..identity()
-    };
+    let other = ManifestIdentity { id: FileId(0x4444), ..identity() };
     let mut renamed = bytes.clone();
     renamed[..HEADER_BYTES].copy_from_slice(&Header::of(&other).encode());
     assert!(read(&renamed).unwrap_err().is_corruption());
@@ -256,20 +224,9 @@ fn records_of_another_manifest_do_not_count() {
 fn a_group_of_many_records_is_one_change() {
     let scratch = Scratch::new("large");
     let mut manifest = scratch.create(identity(), &first_state());
-    let add = |number| {
-        (
-            0,
-            0,
-            TableMeta {
-                number,
-                ..TableMeta::default()
-            },
-        )
-    };
-    let large = VersionEdit {
-        tables_added: (100..3_000).map(add).collect(),
-        ..VersionEdit::default()
-    };
+    let add = |number| (0, 0, TableMeta { number, ..TableMeta::default() });
+    let large =
+        VersionEdit { tables_added: (100..3_000).map(add).collect(), ..VersionEdit::default() };
     manifest.append_in_parts(&[large], 1_000).unwrap();
     let recovered = scratch.recover().unwrap();
     assert_eq!(recovered.state.families[&0].tables.len(), 2_900);
@@ -308,20 +265,9 @@ fn later_formats_are_told_apart() {
     assert!(incompatible(with(&|h| h.draft_version += 1)));
     assert!(incompatible(with(&|h| h.features.incompatible = 1 << 63)));
     let read_only = with(&|h| h.features.read_compatible = 1).unwrap();
-    assert!(matches!(
-        read_only.check_writable(),
-        Err(Error::Incompatible { .. })
-    ));
-    let all = Features {
-        compatible: u64::MAX,
-        ..Features::default()
-    };
-    assert!(
-        with(&|h| h.features = all)
-            .unwrap()
-            .check_writable()
-            .is_ok()
-    );
+    assert!(matches!(read_only.check_writable(), Err(Error::Incompatible { .. })));
+    let all = Features { compatible: u64::MAX, ..Features::default() };
+    assert!(with(&|h| h.features = all).unwrap().check_writable().is_ok());
 }
 
 /// Without CURRENT there is no database, unless files of one are there.
@@ -338,10 +284,7 @@ fn a_lost_current_is_corruption_and_no_new_database() {
     for name in ["000007.wal", "000008.table", "MANIFEST-000009"] {
         scratch.write(name, &[7; 20_000]);
         let error = scratch.recover().unwrap_err();
-        assert!(
-            error.is_corruption() && error.to_string().contains("CURRENT"),
-            "{error}"
-        );
+        assert!(error.is_corruption() && error.to_string().contains("CURRENT"), "{error}");
         std::fs::remove_file(scratch.path.join(name)).unwrap();
     }
 }
@@ -359,19 +302,13 @@ fn a_creation_that_was_cut_short_leaves_no_database() {
     for end in [0, 1, 8, 100, 128, 150, whole.len() - 1, whole.len()] {
         scratch.write(NAME, &whole[..end]);
         let result = scratch.recover();
-        assert!(
-            matches!(result, Err(Error::Missing { .. })),
-            "{end}: {result:?}"
-        );
+        assert!(matches!(result, Err(Error::Missing { .. })), "{end}: {result:?}");
     }
     scratch.write("000002.wal", b"");
     assert!(scratch.recover().unwrap_err().is_corruption());
     std::fs::remove_file(scratch.path.join("000002.wal")).unwrap();
     scratch.write(NAME, &with_table);
-    assert!(
-        scratch.recover().unwrap_err().is_corruption(),
-        "a table is lost"
-    );
+    assert!(scratch.recover().unwrap_err().is_corruption(), "a table is lost");
 }
 
 /// Damage to CURRENT and to what it names is told, and nothing is changed.
@@ -380,40 +317,23 @@ fn a_damaged_current_is_corruption() {
     let scratch = Scratch::new("current");
     scratch.create(identity(), &first_state());
     let good = scratch.read("CURRENT");
-    for bad in [
-        &b""[..],
-        b"\n",
-        b"garbage\n",
-        &good[..good.len() - 1],
-        &[b'M'; 600],
-        NAME.as_bytes(),
-    ] {
+    for bad in
+        [&b""[..], b"\n", b"garbage\n", &good[..good.len() - 1], &[b'M'; 600], NAME.as_bytes()]
+    {
         scratch.write("CURRENT", bad);
         assert!(scratch.recover().unwrap_err().is_corruption());
         assert_eq!(scratch.read("CURRENT"), bad);
     }
     scratch.write("CURRENT", format!("{NAME}\n").as_bytes());
-    assert!(
-        scratch.recover().unwrap_err().is_corruption(),
-        "the id is cut off"
-    );
+    assert!(scratch.recover().unwrap_err().is_corruption(), "the id is cut off");
     scratch.write("CURRENT", &good);
     assert!(scratch.recover().is_ok());
-    let other = ManifestIdentity {
-        id: FileId(9),
-        ..identity()
-    };
+    let other = ManifestIdentity { id: FileId(9), ..identity() };
     scratch.create(other, &first_state());
     scratch.write("CURRENT", &good);
-    assert!(
-        scratch.recover().unwrap_err().is_corruption(),
-        "another manifest of that name"
-    );
+    assert!(scratch.recover().unwrap_err().is_corruption(), "another manifest of that name");
     std::fs::remove_file(scratch.path.join(NAME)).unwrap();
-    assert!(
-        scratch.recover().unwrap_err().is_corruption(),
-        "no manifest of that name"
-    );
+    assert!(scratch.recover().unwrap_err().is_corruption(), "no manifest of that name");
 }
 
 /// Someone else's database is named for what it is, and left alone.
@@ -453,9 +373,7 @@ fn a_long_manifest_is_outgrown() {
         }],
         ..VersionEdit::default()
     };
-    manifest
-        .append(&[cursor(OUTGROWN_BYTES_MIN as usize - 20_000)])
-        .unwrap();
+    manifest.append(&[cursor(OUTGROWN_BYTES_MIN as usize - 20_000)]).unwrap();
     assert!(!manifest.is_outgrown());
     manifest.append(&[cursor(20_000)]).unwrap();
     assert!(manifest.is_outgrown());

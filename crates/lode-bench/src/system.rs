@@ -1,0 +1,46 @@
+//! What the machine tells about itself and about this process. Everything is
+//! optional: what a system does not tell is left out of reports.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The most memory that this process has had resident so far, in bytes.
+pub fn peak_rss_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// The processor, as in `2 * AMD EPYC`.
+pub fn processor() -> Option<String> {
+    let cores = std::thread::available_parallelism().ok()?;
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("unknown model", |rest| rest.trim_start_matches([' ', '\t', ':']));
+    Some(format!("{cores} * {model}"))
+}
+
+/// Bytes of all files below `directory`. A file that vanishes meanwhile is not
+/// counted; a directory that is not there has none.
+pub fn directory_bytes(directory: &Path) -> io::Result<u64> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = 0;
+    for entry in entries {
+        let entry = entry?;
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes += directory_bytes(&entry.path())?,
+            Ok(metadata) => bytes += metadata.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}

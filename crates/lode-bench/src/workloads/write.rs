@@ -1,0 +1,91 @@
+//! Benchmarks that change the database: puts, deletes, compaction.
+
+use lodestore::{Result, WriteBatch};
+
+use crate::random::Random;
+use crate::worker::Worker;
+
+/// Puts keys 0, 1, 2, ...
+pub fn put_sequential(worker: &mut Worker<'_>) -> Result<()> {
+    put(worker, sequential)
+}
+
+/// Puts random keys.
+pub fn put_random(worker: &mut Worker<'_>) -> Result<()> {
+    put(worker, random)
+}
+
+/// Deletes keys 0, 1, 2, ...
+pub fn delete_sequential(worker: &mut Worker<'_>) -> Result<()> {
+    delete(worker, sequential)
+}
+
+/// Deletes random keys.
+pub fn delete_random(worker: &mut Worker<'_>) -> Result<()> {
+    delete(worker, random)
+}
+
+/// Compacts everything, once: the first thread does it for all.
+pub fn compact(worker: &mut Worker<'_>) -> Result<()> {
+    if worker.index == 0 {
+        worker.plan.db.compact_range(None, None)?;
+        worker.meter.finished(1, 0);
+    }
+    Ok(())
+}
+
+/// The number of the `at`-th key that a thread writes.
+type Choose = fn(&mut Random, at: u64, num: u64) -> u64;
+
+fn sequential(_: &mut Random, at: u64, num: u64) -> u64 {
+    // Only a run limited by time comes round to the first key again.
+    if at < num { at } else { at % num }
+}
+
+fn random(random: &mut Random, _: u64, num: u64) -> u64 {
+    random.uniform(num)
+}
+
+#[inline]
+fn put(worker: &mut Worker<'_>, choose: Choose) -> Result<()> {
+    let plan = worker.plan;
+    let mut key = plan.keys.buffer();
+    let mut values = plan.values.source();
+    let entry_bytes = plan.keys.key_bytes() + plan.value_bytes;
+    write_batches(worker, |random, at, batch| {
+        let key = key.set(choose(random, at, plan.num));
+        batch.put(key, values.next(plan.value_bytes));
+        entry_bytes
+    })
+}
+
+fn delete(worker: &mut Worker<'_>, choose: Choose) -> Result<()> {
+    let plan = worker.plan;
+    let mut key = plan.keys.buffer();
+    write_batches(worker, |random, at, batch| {
+        batch.delete(key.set(choose(random, at, plan.num)));
+        0
+    })
+}
+
+/// Writes batches until the meter says that it is enough. `add` puts the
+/// `at`-th record into the batch and returns the bytes that count for MB/s.
+#[inline]
+fn write_batches(
+    worker: &mut Worker<'_>,
+    mut add: impl FnMut(&mut Random, u64, &mut WriteBatch) -> usize,
+) -> Result<()> {
+    let Worker { random, plan, meter, .. } = worker;
+    let mut batch = WriteBatch::new();
+    while meter.more() {
+        batch.clear();
+        let entries = plan.batch_entries.min(meter.left());
+        let mut bytes = 0;
+        for at in meter.done()..meter.done() + entries {
+            bytes += add(random, at, &mut batch);
+        }
+        plan.db.write_with(&plan.write_options, &mut batch)?;
+        meter.finished(entries, bytes);
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! `stats`, `levels`, `property`, `families`, `verify`: what a database tells
+//! about itself. Nothing in it changes.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use lode_bench::{bytes_text, grouped, seconds_text};
+use lodestore::{Db, Options};
+use serde_json::{Map, json};
+
+use super::target::Target;
+use crate::Done;
+use crate::failure::Failure;
+
+/// Prints the engine's statistics.
+pub fn stats(target: &Target) -> Done {
+    let (_db, family) = target.open_for_reading()?;
+    let stats = family.stats();
+    let object = json!({
+        "table_bytes": stats.table_bytes(),
+        "memtable_bytes": stats.memtable_bytes,
+        "cache_bytes": stats.cache_bytes,
+        "user_bytes_written": stats.user_bytes_written,
+        "flush_bytes_written": stats.flush_bytes_written,
+        "compaction_bytes_read": stats.compaction_bytes_read,
+        "compaction_bytes_written": stats.compaction_bytes_written,
+        "write_amplification": stats.write_amplification(),
+    });
+    let mut text = family.property("lodestore.stats").unwrap_or_default();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut output = target.output();
+    output.report(&text, object)?;
+    output.finish()
+}
+
+/// Prints files and bytes of each level.
+pub fn levels(target: &Target) -> Done {
+    let (_db, family) = target.open_for_reading()?;
+    let stats = family.stats();
+    let mut text = format!("{:>5} {:>8} {:>14} {:>12}\n", "level", "tables", "entries", "size");
+    let mut objects = Vec::new();
+    let (mut files, mut entries) = (0, 0);
+    for (level, of) in stats.levels.iter().enumerate() {
+        row(&mut text, &level.to_string(), of.files, of.entries, of.bytes);
+        objects.push(json!({
+            "level": level, "tables": of.files, "entries": of.entries, "bytes": of.bytes,
+        }));
+        files += of.files;
+        entries += of.entries;
+    }
+    let bytes = stats.table_bytes();
+    row(&mut text, "all", files, entries, bytes);
+    let object = json!({ "levels": objects, "tables": files, "entries": entries, "bytes": bytes });
+    let mut output = target.output();
+    output.report(&text, object)?;
+    output.finish()
+}
+
+fn row(text: &mut String, level: &str, files: usize, entries: u64, bytes: u64) {
+    let (entries, bytes) = (grouped(entries), bytes_text(bytes));
+    let _ = writeln!(text, "{level:>5} {files:>8} {entries:>14} {bytes:>12}");
+}
+
+/// Prints a property.
+/// # Errors: `Negative` if there is none of the name.
+pub fn property(target: &Target, name: &str) -> Done {
+    let (_db, family) = target.open_for_reading()?;
+    let Some(value) = family.property(name) else {
+        return Err(Failure::Negative(format!(
+            "there is no property '{name}'; names start with lodestore., leveldb. or rocksdb."
+        )));
+    };
+    let text = format!("{}\n", value.trim_end_matches('\n'));
+    let mut object = Map::new();
+    object.insert(name.to_string(), json!(value));
+    let mut output = target.output();
+    output.report(&text, object.into())?;
+    output.finish()
+}
+
+/// Prints the names of the families, a line each.
+pub fn families(target: &Target) -> Done {
+    let names = Db::list_families(target.path()?, &Options::default())?;
+    let text: String = names.iter().map(|name| format!("{name}\n")).collect();
+    let mut output = target.output();
+    output.report(&text, json!({ "families": names }))?;
+    output.finish()
+}
+
+/// Reads everything and checks it.
+/// # Errors: `Corruption` names the file and the offset.
+pub fn verify(target: &Target) -> Done {
+    let (db, _family) = target.open_for_reading()?;
+    let start = Instant::now();
+    let report = db.verify()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let text = format!(
+        "sound: {} tables, {} blocks, {} entries, {}, in {}\n",
+        grouped(report.tables),
+        grouped(report.blocks),
+        grouped(report.entries),
+        bytes_text(report.bytes),
+        seconds_text(seconds)
+    );
+    let object = json!({
+        "sound": true, "tables": report.tables, "blocks": report.blocks,
+        "entries": report.entries, "bytes": report.bytes, "seconds": seconds,
+    });
+    let mut output = target.output();
+    output.report(&text, object)?;
+    output.finish()
+}

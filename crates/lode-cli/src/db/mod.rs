@@ -1,0 +1,82 @@
+//! `lode db`: what can be done with a database, a file for each kind of verb.
+
+mod target;
+mod point;
+mod scan;
+mod load;
+mod sorted;
+mod compare;
+mod inspect;
+mod maintain;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::Done;
+use target::Target;
+
+/// The command line of `lode db`.
+#[derive(Debug, Args)]
+pub struct Database {
+    #[command(flatten)]
+    target: Target,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Print the value of a key
+    Get(point::Get),
+    /// Store a value under a key
+    Put(point::Put),
+    /// Remove a key
+    Delete(point::Delete),
+    /// Print entries in the order of their keys
+    Scan(scan::Scan),
+    /// Store the records of a file or a pipe
+    Load(load::Load),
+    /// Compare the database with the records of a file
+    Compare(compare::Compare),
+    /// Print the engine's statistics
+    Stats,
+    /// Print how many tables and bytes each level has
+    Levels,
+    /// Print a property, as in lodestore.estimate-num-keys
+    Property {
+        /// Its name
+        name: String,
+    },
+    /// Print the names of the families
+    Families,
+    /// Read everything and check it
+    Verify,
+    /// Compact a range of keys, or everything
+    Compact(maintain::Compact),
+    /// Make a copy that can be opened, sharing files where possible
+    Checkpoint {
+        /// A directory that is not there yet
+        directory: PathBuf,
+    },
+}
+
+/// Does what the command line says.
+pub fn run(database: &Database) -> Done {
+    let target = &database.target;
+    match &database.verb {
+        Verb::Get(get) => point::get(target, get),
+        Verb::Put(put) => point::put(target, put),
+        Verb::Delete(delete) => point::delete(target, delete),
+        Verb::Scan(scan) => scan::run(target, scan),
+        Verb::Load(load) => load::run(target, load),
+        Verb::Compare(compare) => compare::run(target, compare),
+        Verb::Stats => inspect::stats(target),
+        Verb::Levels => inspect::levels(target),
+        Verb::Property { name } => inspect::property(target, name),
+        Verb::Families => inspect::families(target),
+        Verb::Verify => inspect::verify(target),
+        Verb::Compact(compact) => maintain::compact(target, compact),
+        Verb::Checkpoint { directory } => maintain::checkpoint(target, directory),
+    }
+}

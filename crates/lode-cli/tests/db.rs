@@ -1,0 +1,200 @@
+//! `lode db` and `lode gen` as a user meets them: what is printed, and the exit
+//! codes that scripts rely on.
+
+mod lode;
+
+use lode::{Place, lode, text};
+
+/// A value that was stored is printed as it is; an absent key has exit code 1.
+#[test]
+fn stored_values_are_found_by_a_later_process() {
+    let place = Place::new();
+    place.db(&["put", "--create", "fruit", "apple"]).expect(0);
+    assert_eq!(place.db(&["get", "fruit"]).expect(0).text(), "apple\n");
+    let absent = place.db(&["get", "stone"]).expect(1);
+    assert_eq!((absent.text(), absent.err.as_str()), ("", "lode: there is no key 'stone'\n"));
+    place.db(&["delete", "--sync", "fruit"]).expect(0);
+    place.db(&["get", "fruit"]).expect(1);
+    place.db(&["delete", "fruit"]).expect(0);
+}
+
+/// A mistyped path makes no new database, and one line says what to do.
+#[test]
+fn absent_database_is_an_error_with_advice() {
+    let place = Place::new();
+    for verb in [&["get", "a"][..], &["put", "a", "b"], &["scan"], &["verify"], &["load"]] {
+        let ran = place.db(verb).expect(3);
+        assert!(ran.err.starts_with("lode: ") && ran.err.contains("--create"), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1);
+    }
+    assert!(!place.path("db").exists());
+}
+
+/// Wrong command lines have exit code 2, whatever is wrong.
+#[test]
+fn wrong_command_lines_have_exit_code_2() {
+    let place = Place::new();
+    lode(&["db", "get", "a"]).expect(2);
+    lode(&["nonsense"]).expect(2);
+    place.db(&["get"]).expect(2);
+    place.db(&["--hex", "put", "--create", "0", "00"]).expect(2);
+    place.db(&["load", "--format", "text", "--line-keys", "--create"]).expect(2);
+    place.db(&["scan", "--format", "length-prefixed", "--json"]).expect(2);
+    assert!(!place.path("db").exists());
+    assert_eq!(lode(&["db", "--help"]).expect(0).err, "");
+}
+
+/// Binary keys and values go in and out as hexadecimal digits.
+#[test]
+fn hexadecimal_goes_in_and_out() {
+    let place = Place::new();
+    place.db(&["--hex", "put", "--create", "00ff", "0x0A"]).expect(0);
+    assert_eq!(place.db(&["--hex", "get", "00FF"]).expect(0).text(), "0a\n");
+    assert_eq!(place.db(&["scan", "--hex"]).expect(0).text(), "00ff\t0a\n");
+    assert_eq!(place.db(&["scan"]).expect(0).text(), "\\x00\\xff\t\\n\n");
+}
+
+/// JSON tells text from bytes, and found from absent.
+#[test]
+fn json_is_one_object_a_line() {
+    let place = Place::new();
+    place.db(&["put", "--create", "a", "ä\t"]).expect(0);
+    place.db(&["put", "--hex", "ff", ""]).expect(0);
+    assert_eq!(
+        place.db(&["--json", "scan"]).expect(0).text(),
+        "{\"key\":\"a\",\"value\":\"ä\\t\"}\n{\"key_hex\":\"ff\",\"value\":\"\"}\n"
+    );
+    assert_eq!(place.db(&["--json", "get", "b"]).expect(1).json()["found"], false);
+    assert_eq!(place.db(&["--json", "get", "a"]).expect(0).json()["value"], "ä\t");
+    assert_eq!(place.db(&["--json", "families"]).expect(0).json()["families"][0], "default");
+    assert_eq!(place.db(&["--json", "verify"]).expect(0).json()["sound"], true);
+    assert!(place.db(&["--json", "levels"]).expect(0).json()["levels"].is_array());
+    assert!(place.db(&["--json", "stats"]).expect(0).json()["table_bytes"].is_u64());
+}
+
+/// Bounds, prefix, limit and direction work together.
+#[test]
+fn scans_are_bounded() {
+    let place = Place::new();
+    let lines = b"a\t1\nab\t2\nb\t3\nba\t4\nc\t5\n";
+    place.db_with_input(&["load", "--create"], lines).expect(0);
+    let scan = |arguments: &[&str]| {
+        let mut all = vec!["scan", "--keys-only"];
+        all.extend_from_slice(arguments);
+        place.db(&all).expect(0).text().replace('\n', " ")
+    };
+    assert_eq!(scan(&[]), "a ab b ba c ");
+    assert_eq!(scan(&["--reverse"]), "c ba b ab a ");
+    assert_eq!(scan(&["--from", "ab", "--to", "c"]), "ab b ba ");
+    assert_eq!(scan(&["--from", "ab", "--to", "c", "--reverse", "--limit", "2"]), "ba b ");
+    assert_eq!(scan(&["--prefix", "b"]), "b ba ");
+    assert_eq!(scan(&["--prefix", "b", "--reverse", "--limit", "1"]), "ba ");
+    assert_eq!(scan(&["--limit", "0"]), "");
+    assert_eq!(scan(&["--from", "x"]), "");
+}
+
+/// Each format of `load` stores what its table says.
+#[test]
+fn loads_read_every_format() {
+    let place = Place::new();
+    let load = |arguments: &[&str], input: &[u8]| {
+        let mut all = vec!["load", "--create", "--family"];
+        all.extend_from_slice(arguments);
+        place.db_with_input(&all, input).expect(0);
+        place.db(&["scan", "--family", arguments[0]]).expect(0).text().to_string()
+    };
+    assert_eq!(load(&["lines"], b"k\tv\tw\nk\tx"), "k\tx\n");
+    assert_eq!(load(&["keys", "--line-keys", "--sync"], b"two\none\n"), "one\t\ntwo\t\n");
+    let corpus = load(&["text", "--format", "text"], b"It was\n\na night.");
+    assert_eq!(
+        corpus,
+        "0000000000000001\tIt was\n0000000000000002\t\n0000000000000003\ta night.\n"
+    );
+    let records = b"\x01\0\0\0k\x02\0\0\0vv";
+    assert_eq!(load(&["binary", "--format", "length-prefixed"], records), "k\tvv\n");
+    let families = place.db(&["families"]).expect(0);
+    assert_eq!(families.text(), "default\nlines\nkeys\ntext\nbinary\n");
+    let unknown = place.db(&["get", "--family", "linse", "k"]).expect(3);
+    assert!(unknown.err.contains("no family 'linse'") && unknown.err.contains("lines"));
+}
+
+/// A bad record ends a load; what came before it stays, and is counted.
+#[test]
+fn bad_records_are_named_and_nothing_before_them_is_lost() {
+    let place = Place::new();
+    let ran = place.db_with_input(&["load", "--create"], b"a\t1\nb\t2\nc3\n").expect(3);
+    assert!(ran.err.contains("line 3") && ran.err.contains("2 records before it"), "{}", ran.err);
+    assert_eq!(place.db(&["scan"]).expect(0).text(), "a\t1\nb\t2\n");
+}
+
+/// Made records go through a pipe into the database and compare equal after
+/// compaction and as a checkpoint; every kind of difference is counted.
+#[test]
+fn ledger_records_survive_and_differences_are_counted() {
+    let place = Place::new();
+    let made = lode(&["gen", "blocks", "--count", "20K", "--seed", "9"]).expect(0).out;
+    let file = place.path("records");
+    lode(&["gen", "blocks", "--count=20000", "--seed=9", "--out", text(&file)]).expect(0);
+    assert_eq!(std::fs::read(&file).expect("it was written"), made);
+
+    let compare = ["compare", "--lookups", "--format", "length-prefixed", text(&file)];
+    let loaded = place
+        .db_with_input(&["load", "--create", "--json", "--format", "length-prefixed", "-"], &made);
+    assert_eq!(loaded.expect(0).json()["records"], 20_000);
+    let equal = place.db(&compare).expect(0);
+    assert_eq!(equal.text(), "20,000 records: 20,000 same, 0 missing, 0 different, 0 extra\n");
+    place.db(&["compact"]).expect(0);
+    place.db(&compare).expect(0);
+    place.db(&["checkpoint", text(&place.path("copy"))]).expect(0);
+
+    place.db(&["put", "--hex", "00000000", "77"]).expect(0);
+    place.db(&["delete", "--hex", "00000001"]).expect(0);
+    place.db(&["put", "new", "1"]).expect(0);
+    let ran = place.db(&["--json", "compare", compare[2], compare[3], compare[4]]).expect(1);
+    let counts = ran.json();
+    for (name, expected) in [("same", 19_998), ("missing", 1), ("different", 1), ("extra", 1)] {
+        assert_eq!(counts[name], expected, "{counts}");
+    }
+    assert_eq!(counts["equal"], false);
+    let copy = place.path("copy");
+    let of_copy = ["db", "--db", text(&copy), compare[0], compare[2], compare[3], compare[4]];
+    lode(&of_copy).expect(0);
+}
+
+/// What `scan` writes with lengths can be loaded again, bytes of any kind.
+#[test]
+fn scanned_records_can_be_loaded_again() {
+    let place = Place::new();
+    let records = b"\x02\0\0\0\t\n\x03\0\0\0\0\xff\\\0\0\0\0\0\0\0\0";
+    place.db_with_input(&["load", "--create", "--format", "length-prefixed"], records).expect(0);
+    let scanned = place.db(&["scan", "--format", "length-prefixed"]).expect(0).out;
+    let other = Place::new();
+    other.db_with_input(&["load", "--create", "--format", "length-prefixed"], &scanned).expect(0);
+    assert_eq!(other.db(&["scan"]).expect(0).text(), place.db(&["scan"]).expect(0).text());
+}
+
+/// `lode db scan | head` ends quietly.
+#[test]
+fn closed_pipe_is_no_error() {
+    let place = Place::new();
+    let input: String = (0..200_000).map(|n| format!("key {n}\t{n}\n")).collect();
+    place.db_with_input(&["load", "--create"], input.as_bytes()).expect(0);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_lode"))
+        .args(["db", "--db", text(&place.path("db")), "scan"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("lode starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("lode ends");
+    assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+}
+
+/// Properties are printed by name; an unknown name has exit code 1.
+#[test]
+fn properties_are_found_by_name() {
+    let place = Place::new();
+    place.db(&["put", "--create", "a", "1"]).expect(0);
+    assert!(!place.db(&["property", "lodestore.stats"]).expect(0).out.is_empty());
+    assert!(place.db(&["property", "lodestore.colour"]).expect(1).err.contains("no property"));
+}

@@ -1,0 +1,257 @@
+//! The work of flushes and compactions: entries in, tables out.
+//!
+//! merged cursor -> `Retain` -> `TableBuilder` -> `TableMeta` for the manifest
+//! Invariant: all versions of a user key go to one table, so that tables of a
+//! level never share a user key.
+
+use crate::cursor::Cursor;
+use crate::error::Result;
+use crate::key::{KeyOrder, Kind, Trailer, kind_of, sequence_of};
+use crate::merge_operator::SharedMergeOperator;
+use crate::sync::Arc;
+use crate::table::TableBuilder;
+use crate::table::meta::TableMeta;
+use crate::tables::TableFile;
+
+use super::retain::{Retain, Verdict};
+
+/// Where output goes: opens a table when one is needed, closes it when it is
+/// large enough.
+pub(crate) struct Outputs<'a> {
+    /// Creates the next table.
+    pub(crate) begin: &'a dyn Fn() -> Result<NewTable>,
+    /// A table is closed at this size.
+    pub(crate) table_bytes_max: u64,
+    /// Tables of the level below the output: one output table should not
+    /// overlap too many of them, or moving it on would be dear.
+    pub(crate) grandparents: Grandparents,
+    pub(crate) order: KeyOrder,
+    open: Option<NewTable>,
+    finished: Vec<TableMeta>,
+}
+
+/// A table being written.
+pub(crate) struct NewTable {
+    pub(crate) number: u64,
+    pub(crate) created_unix_seconds: u64,
+    pub(crate) builder: TableBuilder,
+}
+
+/// How much of the level below the output an output table overlaps.
+#[derive(Default)]
+pub(crate) struct Grandparents {
+    tables: Vec<Arc<TableFile>>,
+    passed: usize,
+    overlap_bytes: u64,
+    overlap_bytes_max: u64,
+}
+
+impl Grandparents {
+    /// `tables` are sorted; an output table is closed before it overlaps more
+    /// than `overlap_bytes_max` of them.
+    pub(crate) fn new(tables: Vec<Arc<TableFile>>, overlap_bytes_max: u64) -> Grandparents {
+        Grandparents { tables, passed: 0, overlap_bytes: 0, overlap_bytes_max }
+    }
+
+    /// Goes on to `user_key`; true if the table so far overlaps too much.
+    fn pass(&mut self, user_key: &[u8], order: &KeyOrder) -> bool {
+        while let Some(table) = self.tables.get(self.passed) {
+            if order.compare(user_key, &table.meta.largest.user_key).is_le() {
+                break;
+            }
+            self.overlap_bytes += table.meta.bytes;
+            self.passed += 1;
+        }
+        self.overlap_bytes > self.overlap_bytes_max
+    }
+}
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn new(
+        begin: &'a dyn Fn() -> Result<NewTable>,
+        table_bytes_max: u64,
+        grandparents: Grandparents,
+        order: KeyOrder,
+    ) -> Outputs<'a> {
+        Outputs { begin, table_bytes_max, grandparents, order, open: None, finished: Vec::new() }
+    }
+
+    /// Called before the first version of each user key: the only moment when
+    /// a table may be closed.
+    #[inline]
+    fn start_key(&mut self, user_key: &[u8]) -> Result<()> {
+        let crowded = self.grandparents.pass(user_key, &self.order);
+        let Some(open) = &self.open else { return Ok(()) };
+        if open.builder.estimated_bytes() >= self.table_bytes_max || crowded {
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn add(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<()> {
+        if self.open.is_none() {
+            self.grandparents.overlap_bytes = 0;
+            self.open = Some((self.begin)()?);
+        }
+        let open = self.open.as_mut().expect("a table is open");
+        open.builder.add(user_key, trailer, value)
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if let Some(NewTable { number, created_unix_seconds, builder }) = self.open.take() {
+            let meta = builder.finish()?;
+            self.finished.push(TableMeta { number, created_unix_seconds, ..meta });
+        }
+        Ok(())
+    }
+}
+
+/// Writes what `retain` keeps of the entries of `cursor` to tables. Gives the
+/// tables and the number of entries read.
+pub(crate) fn write_tables(
+    cursor: &mut impl Cursor,
+    retain: &mut Retain,
+    operator: Option<&SharedMergeOperator>,
+    mut outputs: Outputs<'_>,
+) -> Result<(Vec<TableMeta>, u64)> {
+    let order = outputs.order.clone();
+    let mut key: Vec<u8> = Vec::new();
+    let mut is_first = true;
+    let mut entries = 0;
+    cursor.seek_to_first();
+    while cursor.valid() {
+        let user_key = cursor.user_key();
+        let is_same_key = !is_first && order.compare(user_key, &key).is_eq();
+        if !is_same_key {
+            is_first = false;
+            key.clear();
+            key.extend_from_slice(user_key);
+            outputs.start_key(user_key)?;
+        }
+        entries += 1;
+        match retain.judge(is_same_key, user_key, cursor.trailer()) {
+            Verdict::Keep(trailer) => outputs.add(user_key, trailer, cursor.value())?,
+            Verdict::Drop => {}
+            Verdict::Collect => {
+                entries += collect_operands(cursor, retain, operator, &key, &mut outputs)?;
+                continue;
+            }
+        }
+        cursor.next();
+    }
+    cursor.status()?;
+    outputs.close()?;
+    Ok((outputs.finished, entries))
+}
+
+/// Versions of one key in one stratum, newest first: operands, and what they
+/// end in.
+struct Chain {
+    operands: Vec<(Trailer, Vec<u8>)>,
+    base: Option<(Trailer, Vec<u8>)>,
+    /// True if the last version of the key was met.
+    is_whole: bool,
+}
+
+/// At the newest operand of a stratum: takes in the versions that belong to it
+/// and writes what they come to. Leaves the cursor after them; gives how many
+/// there were beyond the first.
+fn collect_operands(
+    cursor: &mut impl Cursor,
+    retain: &mut Retain,
+    operator: Option<&SharedMergeOperator>,
+    key: &[u8],
+    outputs: &mut Outputs<'_>,
+) -> Result<u64> {
+    let newest = cursor.trailer();
+    let stratum = retain.stratum(sequence_of(newest));
+    let chain = collect_chain(cursor, retain, key, stratum, &outputs.order)?;
+    let taken = chain.operands.len() + usize::from(chain.base.is_some());
+    match merged(&chain, retain, operator, key, stratum) {
+        Some(value) => outputs.add(key, retain.merged_trailer(newest, stratum), &value)?,
+        None => {
+            let operands = joined(chain.operands, operator, key);
+            for (trailer, operand) in &operands {
+                outputs.add(key, *trailer, operand)?;
+            }
+            match &chain.base {
+                Some((trailer, value)) => outputs.add(key, *trailer, value)?,
+                // What is older in this stratum is still to be judged.
+                None => retain.uncover(),
+            }
+        }
+    }
+    Ok(taken as u64 - 1)
+}
+
+fn collect_chain(
+    cursor: &mut impl Cursor,
+    retain: &Retain,
+    key: &[u8],
+    stratum: usize,
+    order: &KeyOrder,
+) -> Result<Chain> {
+    let mut chain = Chain { operands: Vec::new(), base: None, is_whole: false };
+    loop {
+        if !cursor.valid() || order.compare(cursor.user_key(), key).is_ne() {
+            // The end of the input is the end of the key only without an error.
+            cursor.status()?;
+            chain.is_whole = true;
+            return Ok(chain);
+        }
+        let trailer = cursor.trailer();
+        if retain.stratum(sequence_of(trailer)) != stratum {
+            return Ok(chain);
+        }
+        match kind_of(trailer) {
+            Some(Kind::Merge) => chain.operands.push((trailer, cursor.value().to_vec())),
+            Some(Kind::Put | Kind::Delete | Kind::SingleDelete) => {
+                chain.base = Some((trailer, cursor.value().to_vec()));
+                cursor.next();
+                return Ok(chain);
+            }
+            _ => return Ok(chain),
+        }
+        cursor.next();
+    }
+}
+
+/// The value that a chain comes to, if it has a known beginning.
+fn merged(
+    chain: &Chain,
+    retain: &mut Retain,
+    operator: Option<&SharedMergeOperator>,
+    key: &[u8],
+    stratum: usize,
+) -> Option<Vec<u8>> {
+    let existing = match &chain.base {
+        Some((trailer, value)) if kind_of(*trailer) == Some(Kind::Put) => Some(&value[..]),
+        Some(_) => None,
+        None if chain.is_whole && retain.is_oldest(key, stratum) => None,
+        None => return None,
+    };
+    let operands: Vec<&[u8]> = chain.operands.iter().rev().map(|(_, o)| &o[..]).collect();
+    operator?.full_merge(key, existing, &operands)
+}
+
+/// Operands, newest first, of which neighbours were joined where the operator
+/// can: the joined one stands where the newer one stood.
+fn joined(
+    operands: Vec<(Trailer, Vec<u8>)>,
+    operator: Option<&SharedMergeOperator>,
+    key: &[u8],
+) -> Vec<(Trailer, Vec<u8>)> {
+    let Some(operator) = operator else { return operands };
+    let mut kept: Vec<(Trailer, Vec<u8>)> = Vec::with_capacity(operands.len());
+    for (trailer, older) in operands {
+        match kept.last_mut() {
+            Some((_, newer)) => match operator.partial_merge(key, &older, newer) {
+                Some(join) => *newer = join,
+                None => kept.push((trailer, older)),
+            },
+            None => kept.push((trailer, older)),
+        }
+    }
+    kept
+}

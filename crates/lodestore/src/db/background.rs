@@ -1,0 +1,284 @@
+//! Background work of one database: which flushes wait, which compactions
+//! run, and who waits for them.
+//!
+//! One flush job at a time works off the queue of sealed memtables, oldest
+//! first; up to as many compactions run as the scheduler has threads for them.
+//! Nothing here is ever started by a read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::batch::FamilyId;
+use crate::compact::pick::Running;
+use crate::error::{Error, Result};
+use crate::scheduler::Lane;
+use crate::stats::Counter;
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use super::compaction::Job;
+use super::engine::Engine;
+use super::flush::SealGroup;
+use super::health::may_pass;
+
+/// How long a job that failed for want of space waits before the next try.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Default)]
+pub(crate) struct Background {
+    state: Mutex<BackgroundState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub(crate) struct BackgroundState {
+    /// Memtables to flush, oldest first. A group stays until it is installed.
+    pub(crate) groups: VecDeque<Arc<SealGroup>>,
+    pub(crate) is_flushing: bool,
+    /// What compactions work on.
+    running: BTreeMap<FamilyId, Running>,
+    pub(crate) compactions: usize,
+    /// Compactions asked for by a caller, who works through them alone.
+    pub(crate) manual: usize,
+    pub(crate) is_closing: bool,
+    /// The last failure that is being retried.
+    pub(crate) retrying: Option<Error>,
+}
+
+impl BackgroundState {
+    /// The compactions of a family that run.
+    pub(crate) fn running_of(&self, family: FamilyId) -> Running {
+        self.running.get(&family).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn begin(&mut self, job: &Job) {
+        self.running.entry(job.family()).or_default().add(job.plan());
+        self.compactions += 1;
+    }
+
+    pub(crate) fn end(&mut self, job: &Job) {
+        let running = self.running.get_mut(&job.family()).expect("the job was begun");
+        running.remove(job.plan());
+        if running.count() == 0 {
+            self.running.remove(&job.family());
+        }
+        self.compactions -= 1;
+    }
+}
+
+impl Background {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BackgroundState> {
+        self.state.lock()
+    }
+
+    /// Waits until something changes.
+    pub(crate) fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, BackgroundState>,
+    ) -> MutexGuard<'a, BackgroundState> {
+        self.changed.wait(state)
+    }
+
+    pub(crate) fn notify(&self) {
+        self.changed.notify_all();
+    }
+}
+
+impl Engine {
+    /// Queues a sealed group and makes sure that a flush job runs.
+    pub(crate) fn queue_flush(self: &Arc<Self>, group: Arc<SealGroup>) {
+        let mut state = self.background.lock();
+        state.groups.push_back(group);
+        self.start_flushing(&mut state);
+    }
+
+    fn start_flushing(self: &Arc<Self>, state: &mut BackgroundState) {
+        if state.is_flushing
+            || state.is_closing
+            || state.groups.is_empty()
+            || self.health.check().is_err()
+        {
+            return;
+        }
+        state.is_flushing = true;
+        let engine = Arc::clone(self);
+        self.shared.scheduler.submit(Lane::Urgent, move || engine.flush_queued());
+    }
+
+    /// The flush job: works until the queue is empty.
+    fn flush_queued(self: &Arc<Self>) {
+        loop {
+            let group = {
+                let mut state = self.background.lock();
+                let next = state.groups.front().cloned();
+                let stop = state.is_closing || self.health.check().is_err();
+                match next {
+                    Some(group) if !stop => group,
+                    _ => {
+                        state.is_flushing = false;
+                        self.background.notify();
+                        return;
+                    }
+                }
+            };
+            match self.flush_group(&group) {
+                Ok(()) => {
+                    let mut state = self.background.lock();
+                    state.groups.pop_front();
+                    state.retrying = None;
+                    self.background.notify();
+                    drop(state);
+                    self.start_compactions();
+                }
+                Err(error) => self.retry_or_fail(error),
+            }
+        }
+    }
+
+    /// After a failure in the background: waits a little if it may pass by
+    /// itself, else makes the database read-only.
+    fn retry_or_fail(&self, error: Error) {
+        let mut state = self.background.lock();
+        if may_pass(&error) && !state.is_closing {
+            state.retrying = Some(error);
+            self.background.notify();
+            drop(state);
+            self.shared.scheduler.sleep(RETRY_PAUSE);
+        } else {
+            self.health.fail(error);
+            self.background.notify();
+        }
+    }
+
+    /// Starts compactions until all threads have one or none is worth while.
+    pub(crate) fn start_compactions(self: &Arc<Self>) {
+        let mut state = self.background.lock();
+        while state.compactions < self.shared.scheduler.steady_threads()
+            && !state.is_closing
+            && self.health.check().is_ok()
+        {
+            let Some(job) = self.pick_compaction(&state) else { return };
+            state.begin(&job);
+            let engine = Arc::clone(self);
+            self.shared.scheduler.submit(Lane::Steady, move || {
+                let result = engine.run_compaction(&job);
+                engine.finish_compaction(&job, result);
+            });
+        }
+    }
+
+    fn finish_compaction(self: &Arc<Self>, job: &Job, result: Result<()>) {
+        let failed = result.is_err();
+        if let Err(error) = result {
+            self.retry_or_fail(error);
+        }
+        let mut state = self.background.lock();
+        state.end(job);
+        if !failed {
+            state.retrying = None;
+        }
+        self.background.notify();
+        drop(state);
+        self.start_compactions();
+    }
+
+    /// Waits until `done` holds, or writing has failed.
+    ///
+    /// # Errors
+    /// `ReadOnly` with the failure.
+    pub(crate) fn wait_until(&self, done: impl Fn(&BackgroundState) -> bool) -> Result<()> {
+        let mut state = self.background.lock();
+        while !done(&state) {
+            self.health.check()?;
+            state = self.background.wait(state);
+        }
+        Ok(())
+    }
+
+    /// Waits until no flush or compaction is pending or running.
+    pub(crate) fn wait_for_background(self: &Arc<Self>) -> Result<()> {
+        loop {
+            self.start_compactions();
+            self.wait_until(|s| s.groups.is_empty() && !s.is_flushing && s.compactions == 0)?;
+            let state = self.background.lock();
+            if state.groups.is_empty() && state.compactions == 0 {
+                if self.pick_compaction(&state).is_none() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Holds a writer back while too many sealed memtables wait, and counts
+    /// for how long.
+    pub(crate) fn wait_for_flushes(&self) -> Result<()> {
+        let has_room = |state: &BackgroundState| state.groups.len() < self.sealed_groups_max();
+        self.wait_counted(Counter::StallMemtableMicros, has_room)
+    }
+
+    /// Holds a writer back while level 0 is too long: a little and more with
+    /// each table, then until it is shorter.
+    pub(crate) fn wait_for_level0(&self) -> Result<()> {
+        let delay = self.pressure.delay();
+        if delay > Duration::ZERO {
+            self.shared.scheduler.sleep(delay);
+            self.shared.statistics.add(Counter::StallLevel0Micros, delay.as_micros() as u64);
+        }
+        self.wait_counted(Counter::StallLevel0Micros, |_| !self.pressure.must_stop())
+    }
+
+    fn wait_counted(
+        &self,
+        counter: Counter,
+        done: impl Fn(&BackgroundState) -> bool,
+    ) -> Result<()> {
+        let begin = self.shared.scheduler.now();
+        let state = self.background.lock();
+        if done(&state) {
+            return Ok(());
+        }
+        let result = self.wait_for_pass(state, done);
+        let waited = self.shared.scheduler.now() - begin;
+        self.shared.statistics.add(counter, waited.as_micros() as u64);
+        result
+    }
+
+    /// [`Engine::wait_until`] for a writer: what is being retried in the
+    /// background (a full disk) is told to the writer at once.
+    fn wait_for_pass(
+        &self,
+        mut state: MutexGuard<'_, BackgroundState>,
+        done: impl Fn(&BackgroundState) -> bool,
+    ) -> Result<()> {
+        while !done(&state) {
+            self.health.check()?;
+            if let Some(error) = &state.retrying {
+                return Err(error.clone());
+            }
+            state = self.background.wait(state);
+        }
+        Ok(())
+    }
+
+    /// Starts again what stopped because of a failure that was cleared.
+    pub(crate) fn restart_background(self: &Arc<Self>) {
+        let mut state = self.background.lock();
+        state.retrying = None;
+        self.start_flushing(&mut state);
+        drop(state);
+        self.start_compactions();
+    }
+
+    /// Waits until no job runs; after a failure none starts.
+    pub(crate) fn wait_until_idle(&self) {
+        let mut state = self.background.lock();
+        while state.is_flushing || state.compactions > 0 {
+            state = self.background.wait(state);
+        }
+    }
+
+    /// Lets running jobs end and starts no more.
+    pub(crate) fn stop_background(&self) {
+        self.background.lock().is_closing = true;
+        self.wait_until_idle();
+    }
+}

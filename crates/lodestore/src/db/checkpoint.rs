@@ -1,0 +1,116 @@
+//! Checkpoints: a copy of the database at one moment, in a directory of its
+//! own, that opens like any other.
+//!
+//! Tables are linked (or copied, where the file system cannot link); logs are
+//! copied up to where they stood. The copy gets a manifest of its own, so that
+//! it can be written to without harm to the original.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::filename;
+use crate::fs::{Fs, read_full_at};
+use crate::key::FileId;
+use crate::sync::Arc;
+use crate::version::{Manifest, ManifestIdentity};
+
+use super::engine::Engine;
+
+/// Files are copied in pieces of this size.
+const COPY_BYTES: u64 = 1 << 20;
+
+impl Engine {
+    pub(crate) fn checkpoint(self: &Arc<Self>, target: &Path) -> Result<()> {
+        let fs = &self.shared.fs;
+        prepare_directory(&**fs, target)?;
+        // Under the commit lock nothing is written: log and manifest are of
+        // one moment. The versions keep the tables, the pin keeps the logs.
+        let commit = self.commit.lock();
+        let (mut state, manifest, _versions) = self.versions.capture();
+        state.last_sequence = state.last_sequence.max(commit.last_sequence);
+        let _pin = self.logs.pin(self, 0);
+        let logs = self.logs.live();
+        let live_bytes = commit.log.as_ref().map_or(0, |log| log.bytes());
+        drop(commit);
+
+        for family in state.families.values() {
+            for &number in family.tables.keys() {
+                let (from, to) =
+                    paths(&self.shared.directory, target, number, filename::table_path);
+                link_or_copy(&**fs, &from, &to)?;
+            }
+        }
+        let needed_from = state.oldest_log_number().unwrap_or(0);
+        for log in logs.iter().filter(|log| log.number >= needed_from) {
+            let (from, to) = paths(&self.shared.directory, target, log.number, filename::log_path);
+            copy(&**fs, &from, &to, log.sealed_bytes.unwrap_or(live_bytes))?;
+        }
+        let identity = ManifestIdentity {
+            number: state.next_file_number,
+            id: FileId(self.shared.scheduler.random_u128()),
+            predecessor: manifest.id,
+            created_unix_seconds: self.shared.scheduler.unix_seconds(),
+            ..manifest
+        };
+        state.next_file_number += 1;
+        sync_directory(&**fs, target)?;
+        Manifest::create(fs, target, identity, &state)?;
+        match target.parent() {
+            Some(parent) if parent != Path::new("") => sync_directory(&**fs, parent),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn paths(
+    from: &Path,
+    to: &Path,
+    number: u64,
+    name: fn(&Path, u64) -> std::path::PathBuf,
+) -> (std::path::PathBuf, std::path::PathBuf) {
+    (name(from, number), name(to, number))
+}
+
+/// Makes sure that `target` is an empty directory.
+fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<()> {
+    match fs.list(target) {
+        Ok(names) if !names.is_empty() => {
+            let target = target.display();
+            return Err(Error::invalid(format!("{target} is not empty: give a new directory")));
+        }
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::io(target, "list", error)),
+    }
+    fs.create_directory(target).map_err(|error| Error::io(target, "create directory", error))
+}
+
+fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
+    // Linking fails across file systems: then it is copied.
+    if fs.capabilities().hard_links && fs.hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    let length = fs.length(from).map_err(|error| Error::io(from, "read length of", error))?;
+    copy(fs, from, to, length)
+}
+
+/// Copies the first `bytes` bytes of a file, durably.
+fn copy(fs: &dyn Fs, from: &Path, to: &Path, bytes: u64) -> Result<()> {
+    let source = fs.open(from).map_err(|error| Error::io(from, "open", error))?;
+    let mut target = fs.create(to).map_err(|error| Error::io(to, "create", error))?;
+    let mut buffer = vec![0; COPY_BYTES.min(bytes) as usize];
+    let mut done = 0;
+    while done < bytes {
+        let piece = &mut buffer[..COPY_BYTES.min(bytes - done) as usize];
+        read_full_at(&*source, done, piece).map_err(|error| Error::io(from, "read", error))?;
+        target.append(piece).map_err(|error| Error::io(to, "append", error))?;
+        done += piece.len() as u64;
+    }
+    target.sync().map_err(|error| Error::io(to, "sync", error))?;
+    target.close().map_err(|error| Error::io(to, "close", error))
+}
+
+fn sync_directory(fs: &dyn Fs, directory: &Path) -> Result<()> {
+    fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))
+}

@@ -1,0 +1,216 @@
+//! Compactions in the background and on request.
+//! `pick` (pure) -> `run` -> `VersionEdit` -> `Versions::apply`
+
+use crate::batch::FamilyId;
+use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
+use crate::compact::retain::{Below, Retain};
+use crate::compact::run::{Grandparents, Outputs, write_tables};
+use crate::cursor::Cursor;
+use crate::error::Result;
+use crate::merge::{LevelCursor, MergeCursor, Source};
+use crate::stats::Counter;
+use crate::sync::{Arc, Mutex};
+use crate::table::meta::TableMeta;
+use crate::tables::TableFile;
+use crate::version::VersionEdit;
+
+use super::background::BackgroundState;
+use super::engine::Engine;
+use super::family::FamilyCore;
+use super::view::View;
+
+/// An output table is closed before it overlaps more than this many tables'
+/// worth of bytes in the level below.
+const GRANDPARENT_TABLES_MAX: u64 = 10;
+
+/// A planned compaction of one family.
+pub(crate) struct Job {
+    family: Arc<FamilyCore>,
+    /// The view whose version the plan was made for.
+    view: Arc<View>,
+    plan: Plan,
+}
+
+impl Job {
+    pub(crate) fn family(&self) -> FamilyId {
+        self.family.id
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// What `pick` needs to know of a family's options.
+fn limits(family: &FamilyCore) -> Limits {
+    Limits {
+        level0_files: family.options.level0_compaction_files,
+        level1_bytes: family.options.level1_bytes,
+        multiplier: family.options.level_multiplier,
+        table_bytes: family.options.table_bytes,
+    }
+}
+
+impl Engine {
+    /// A compaction of the family with the most to do, that does not touch a
+    /// running one.
+    pub(crate) fn pick_compaction(&self, state: &BackgroundState) -> Option<Job> {
+        if state.manual > 0 {
+            return None;
+        }
+        let families = self.families.load();
+        let jobs = families.all().filter_map(|family| {
+            let view = family.views.keep();
+            let limits = limits(family);
+            let plan = pick::pick(&view.version, &limits, &state.running_of(family.id))?;
+            let debt_bytes = pick::debt_bytes(&view.version, &limits);
+            Some((debt_bytes, Job { family: Arc::clone(family), view, plan }))
+        });
+        jobs.max_by_key(|(debt_bytes, _)| *debt_bytes).map(|(_, job)| job)
+    }
+
+    /// Does what the plan says and installs the result.
+    pub(crate) fn run_compaction(&self, job: &Job) -> Result<()> {
+        if job.plan.trivial_move {
+            return self.move_tables(job);
+        }
+        let created = Mutex::new(Vec::new());
+        let result = self.rewrite(job, &created).and_then(|added| {
+            let mut edit = removal(job);
+            let place = |meta| (job.family().0, job.plan.level_to, meta);
+            edit.tables_added = added.into_iter().map(place).collect();
+            self.install(job, edit)
+        });
+        if result.is_err() {
+            self.remove_tables(&created.lock());
+        }
+        result
+    }
+
+    fn move_tables(&self, job: &Job) -> Result<()> {
+        let mut edit = removal(job);
+        let moved = job.plan.inputs.iter().flatten();
+        let place =
+            |table: &Arc<TableFile>| (job.family().0, job.plan.level_to, table.meta.clone());
+        edit.tables_added = moved.map(place).collect();
+        self.shared.statistics.add(Counter::TrivialMoves, edit.tables_added.len() as u64);
+        self.install(job, edit)
+    }
+
+    fn install(&self, job: &Job, edit: VersionEdit) -> Result<()> {
+        self.versions.apply(edit, |_, version| {
+            job.family.views.install(Arc::clone(version), None);
+        })?;
+        self.update_pressure();
+        Ok(())
+    }
+
+    fn rewrite(&self, job: &Job, created: &Mutex<Vec<u64>>) -> Result<Vec<TableMeta>> {
+        let (family, plan) = (&job.family, &job.plan);
+        let order = family.order();
+        let below = Below::level(&job.view.version, plan.level_to);
+        let mut retain = Retain::new(self.shared.snapshots.sequences(), below);
+        let begin = || self.begin_table(family, created);
+        let table_bytes = family.options.table_bytes;
+        let overlap_bytes_max = table_bytes * GRANDPARENT_TABLES_MAX;
+        let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
+        let outputs = Outputs::new(&begin, table_bytes, grandparents, order.clone());
+        let operator = family.options.merge_operator.as_ref();
+        let mut cursor = self.input_cursor(job)?;
+        let (tables, entries_in) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
+        self.count(job, &tables, entries_in);
+        Ok(tables)
+    }
+
+    fn input_cursor(&self, job: &Job) -> Result<impl Cursor> {
+        let order = job.family.order();
+        let context = job.family.context(false);
+        let mut sources = Vec::new();
+        for (side, tables) in job.plan.inputs.iter().enumerate() {
+            let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
+            if level == 0 {
+                for file in tables {
+                    let cursor = file.table()?.cursor(context.clone());
+                    sources.push(Source::Table(Box::new(cursor)));
+                }
+            } else if !tables.is_empty() {
+                let tables: Arc<[_]> = tables.clone().into();
+                let cursor = LevelCursor::new(tables, order.clone(), context.clone());
+                sources.push(Source::Level(Box::new(cursor)));
+            }
+        }
+        Ok(MergeCursor::new(sources, order.clone()))
+    }
+
+    fn count(&self, job: &Job, outputs: &[TableMeta], entries_in: u64) {
+        let read: u64 = job.plan.inputs.iter().flatten().map(|table| table.meta.bytes).sum();
+        let written: u64 = outputs.iter().map(|table| table.bytes).sum();
+        let entries_out: u64 = outputs.iter().map(|table| table.entries).sum();
+        let statistics = &self.shared.statistics;
+        statistics.add(Counter::Compactions, 1);
+        statistics.add(Counter::CompactionBytesRead, read);
+        statistics.add(Counter::CompactionBytesWritten, written);
+        statistics.add(Counter::CompactionEntriesDropped, entries_in - entries_out.min(entries_in));
+    }
+
+    /// Compacts a range of keys, level by level, to the deepest that has any.
+    pub(crate) fn compact_range(
+        self: &Arc<Self>,
+        family: &Arc<FamilyCore>,
+        from: Option<&[u8]>,
+        to: Option<&[u8]>,
+    ) -> Result<()> {
+        self.flush(&[family.id])?;
+        self.background.lock().manual += 1;
+        let result = self.compact_levels(family, from, to);
+        self.background.lock().manual -= 1;
+        self.background.notify();
+        self.start_compactions();
+        result
+    }
+
+    /// Background compactions are not started meanwhile; those that run may
+    /// be in the way, and are waited for.
+    fn compact_levels(
+        self: &Arc<Self>,
+        family: &Arc<FamilyCore>,
+        from: Option<&[u8]>,
+        to: Option<&[u8]>,
+    ) -> Result<()> {
+        let mut walk = RangeWalk::new(from, to);
+        loop {
+            let job = {
+                let mut state = self.background.lock();
+                loop {
+                    self.health.check()?;
+                    let view = family.views.keep();
+                    let running = state.running_of(family.id);
+                    match walk.next(&view.version, &limits(family), &running) {
+                        RangeStep::Done => return Ok(()),
+                        RangeStep::Wait => state = self.background.wait(state),
+                        RangeStep::Run(plan) => {
+                            let job = Job { family: Arc::clone(family), view, plan };
+                            state.begin(&job);
+                            break job;
+                        }
+                    }
+                }
+            };
+            let result = self.run_compaction(&job);
+            self.background.lock().end(&job);
+            self.background.notify();
+            result?;
+        }
+    }
+}
+
+/// An edit that takes the plan's inputs out of their levels.
+fn removal(job: &Job) -> VersionEdit {
+    let mut edit = VersionEdit::default();
+    for (side, tables) in job.plan.inputs.iter().enumerate() {
+        let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
+        let numbers = tables.iter().map(|table| (job.family().0, level, table.meta.number));
+        edit.tables_deleted.extend(numbers);
+    }
+    edit
+}

@@ -1,0 +1,347 @@
+//! Cursors over a family, and iterators over a range of keys.
+
+use std::ops::{Bound, RangeBounds};
+
+use crate::error::{Error, Result};
+use crate::stats::Counter;
+use crate::sync::Arc;
+use crate::visible::{Bounds, VisibleCursor};
+
+use super::family::FamilyCore;
+use super::handle::Handle;
+use super::read::ReadOptions;
+use super::view::View;
+
+/// A position in a family's keys, at one state of the database.
+///
+/// A new cursor has no position. Walking off either end, or an error, leaves
+/// none: look at [`DbCursor::status`] when [`DbCursor::valid`] turns false.
+///
+/// ```
+/// # use lodestore::{Db, MemFs, Options};
+/// # let fs = std::sync::Arc::new(MemFs::new());
+/// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+/// let db = Db::open("db", options)?;
+/// db.put(b"a", b"1")?;
+/// db.put(b"b", b"2")?;
+/// let mut cursor = db.cursor();
+/// cursor.seek(b"aa");
+/// assert!(cursor.valid() && cursor.key() == b"b");
+/// cursor.prev();
+/// assert_eq!(cursor.value(), b"1");
+/// # Ok::<(), lodestore::Error>(())
+/// ```
+pub struct DbCursor {
+    state: State,
+    family: Arc<FamilyCore>,
+    /// Keeps the database open.
+    _handle: Arc<Handle>,
+    /// Keeps the tables and memtables that the cursor walks over.
+    _view: Arc<View>,
+}
+
+enum State {
+    Walking(Box<VisibleCursor>),
+    /// The cursor could not be made; every call reports why.
+    Failed(Error),
+}
+
+impl std::fmt::Debug for DbCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = self.valid().then(|| self.key().escape_ascii().to_string());
+        f.debug_struct("DbCursor").field("key", &key).finish()
+    }
+}
+
+impl DbCursor {
+    pub(crate) fn new(
+        handle: &Arc<Handle>,
+        family: &Arc<FamilyCore>,
+        options: &ReadOptions,
+    ) -> DbCursor {
+        let view = family.views.keep();
+        let state = match walk(family, &view, options) {
+            Ok(cursor) => State::Walking(Box::new(cursor)),
+            Err(error) => State::Failed(error),
+        };
+        DbCursor { state, family: Arc::clone(family), _handle: Arc::clone(handle), _view: view }
+    }
+
+    /// True while the cursor is at a key.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        match &self.state {
+            State::Walking(cursor) => cursor.valid(),
+            State::Failed(_) => false,
+        }
+    }
+
+    /// Goes to the first key.
+    pub fn first(&mut self) {
+        self.seeking(|cursor| cursor.first());
+    }
+
+    /// Goes to the last key.
+    pub fn last(&mut self) {
+        self.seeking(|cursor| cursor.last());
+    }
+
+    /// Goes to the first key that is not before `key`.
+    pub fn seek(&mut self, key: &[u8]) {
+        self.seeking(|cursor| cursor.seek(key));
+    }
+
+    /// Goes to the last key that is not after `key`.
+    pub fn seek_for_prev(&mut self, key: &[u8]) {
+        self.seeking(|cursor| cursor.seek_for_prev(key));
+    }
+
+    /// Goes to the next key.
+    ///
+    /// # Panics
+    /// If the cursor is not valid.
+    #[inline]
+    pub fn next(&mut self) {
+        self.walking_mut().next();
+    }
+
+    /// Goes to the key before.
+    ///
+    /// # Panics
+    /// If the cursor is not valid.
+    #[inline]
+    pub fn prev(&mut self) {
+        self.walking_mut().prev();
+    }
+
+    /// The key here.
+    ///
+    /// # Panics
+    /// If the cursor is not valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.walking().key()
+    }
+
+    /// The value here.
+    ///
+    /// # Panics
+    /// If the cursor is not valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.walking().value()
+    }
+
+    /// The error that took the position away; `Ok` if the cursor is valid or
+    /// simply walked off an end.
+    pub fn status(&self) -> Result<()> {
+        match &self.state {
+            State::Walking(cursor) => cursor.status(),
+            State::Failed(error) => Err(error.clone()),
+        }
+    }
+
+    fn seeking(&mut self, seek: impl FnOnce(&mut VisibleCursor)) {
+        self.family.shared.statistics.add(Counter::Seeks, 1);
+        if let State::Walking(cursor) = &mut self.state {
+            seek(cursor);
+        }
+    }
+
+    #[inline]
+    fn walking(&self) -> &VisibleCursor {
+        match &self.state {
+            State::Walking(cursor) => cursor,
+            State::Failed(_) => panic!("the cursor is not valid"),
+        }
+    }
+
+    #[inline]
+    fn walking_mut(&mut self) -> &mut VisibleCursor {
+        match &mut self.state {
+            State::Walking(cursor) => cursor,
+            State::Failed(_) => panic!("the cursor is not valid"),
+        }
+    }
+}
+
+fn walk(family: &FamilyCore, view: &View, options: &ReadOptions) -> Result<VisibleCursor> {
+    let sequence = family.read_sequence(options)?;
+    let bounds = bounds(family, options)?;
+    let entries = family.entries(view, family.context(options.fill_cache))?;
+    let operator = family.options.merge_operator.clone();
+    Ok(VisibleCursor::new(entries, sequence, family.order().clone(), operator, bounds))
+}
+
+/// The bounds in `options`, narrowed to the prefix.
+fn bounds(family: &FamilyCore, options: &ReadOptions) -> Result<Bounds> {
+    let mut bounds =
+        Bounds { lower: options.lower_bound.clone(), upper: options.upper_bound.clone() };
+    if let Some(prefix) = &options.prefix {
+        if !family.order().is_bytewise() {
+            return Err(Error::invalid("a prefix is a range of keys only in bytewise order"));
+        }
+        if bounds.lower.as_ref().is_none_or(|lower| lower < prefix) {
+            bounds.lower = Some(prefix.clone());
+        }
+        if let Some(end) = prefix_end(prefix) {
+            if bounds.upper.as_ref().is_none_or(|upper| *upper > end) {
+                bounds.upper = Some(end);
+            }
+        }
+    }
+    Ok(bounds)
+}
+
+/// The first key after all that begin with `prefix`; `None` if there is none.
+fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+/// The keys and values of a range, from either end.
+///
+/// An error ends the iteration: it is the last item.
+#[derive(Debug)]
+pub struct Range {
+    front: Side,
+    back: Side,
+    /// The two bounds that a cursor's own bounds (first included, last
+    /// excluded) do not express.
+    start_excluded: Option<Vec<u8>>,
+    end_included: Option<Vec<u8>>,
+    family: Arc<FamilyCore>,
+    done: bool,
+}
+
+/// One end of a [`Range`]: a cursor that stands on the next item to give.
+#[derive(Debug)]
+struct Side {
+    cursor: DbCursor,
+    started: bool,
+}
+
+impl Range {
+    pub(crate) fn new(
+        handle: &Arc<Handle>,
+        family: &Arc<FamilyCore>,
+        range: &impl RangeBounds<Vec<u8>>,
+        options: &ReadOptions,
+    ) -> Range {
+        let mut options = options.clone();
+        if let Bound::Included(key) | Bound::Excluded(key) = range.start_bound() {
+            options.lower_bound = Some(key.clone());
+        }
+        if let Bound::Excluded(key) = range.end_bound() {
+            options.upper_bound = Some(key.clone());
+        }
+        // Both ends must see the same state.
+        if options.snapshot.is_none() {
+            options.snapshot = Some(family.shared.snapshot());
+        }
+        let side = || Side { cursor: DbCursor::new(handle, family, &options), started: false };
+        let (front, back) = (side(), side());
+        let start_excluded = match range.start_bound() {
+            Bound::Excluded(key) => Some(key.clone()),
+            _ => None,
+        };
+        let end_included = match range.end_bound() {
+            Bound::Included(key) => Some(key.clone()),
+            _ => None,
+        };
+        Range { front, back, start_excluded, end_included, family: Arc::clone(family), done: false }
+    }
+}
+
+impl Side {
+    /// What is there: an item, an error once, or the end.
+    fn item(&self) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
+        if self.cursor.valid() {
+            return Some(Ok((self.cursor.key().to_vec(), self.cursor.value().to_vec())));
+        }
+        self.cursor.status().err().map(Err)
+    }
+}
+
+impl Iterator for Range {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let cursor = &mut self.front.cursor;
+        if self.front.started {
+            cursor.next();
+        } else {
+            cursor.first();
+            let equals = |key: &Vec<u8>| self.family.order().compare(cursor.key(), key).is_eq();
+            if cursor.valid() && self.start_excluded.as_ref().is_some_and(equals) {
+                cursor.next();
+            }
+        }
+        self.front.started = true;
+        self.finish_step(true)
+    }
+}
+
+impl DoubleEndedIterator for Range {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let cursor = &mut self.back.cursor;
+        match (&self.end_included, self.back.started) {
+            (_, true) => cursor.prev(),
+            (Some(end), false) => cursor.seek_for_prev(end),
+            (None, false) => cursor.last(),
+        }
+        self.back.started = true;
+        self.finish_step(false)
+    }
+}
+
+impl Range {
+    /// The item of the end that just moved; the iteration is over when it has
+    /// none, or when it reached what the other end has given already.
+    fn finish_step(&mut self, is_front: bool) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
+        let side = if is_front { &self.front } else { &self.back };
+        let over = side.cursor.valid() && (self.is_met() || self.is_outside(side.cursor.key()));
+        let item = if over { None } else { side.item() };
+        self.done = !matches!(item, Some(Ok(_)));
+        item
+    }
+
+    /// True if `key` is beyond a bound that the cursors do not know of.
+    fn is_outside(&self, key: &[u8]) -> bool {
+        let order = self.family.order();
+        self.start_excluded.as_ref().is_some_and(|start| order.compare(key, start).is_le())
+            || self.end_included.as_ref().is_some_and(|end| order.compare(key, end).is_gt())
+    }
+
+    /// True if the two ends have met.
+    fn is_met(&self) -> bool {
+        let (front, back) = (&self.front, &self.back);
+        front.started
+            && back.started
+            && front.cursor.valid()
+            && back.cursor.valid()
+            && self.family.order().compare(front.cursor.key(), back.cursor.key()).is_ge()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prefix_end;
+
+    /// The end of a prefix is the first key that sorts after all with it.
+    #[test]
+    fn prefix_end_is_the_first_key_after_the_prefix() {
+        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(prefix_end(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(prefix_end(b"\xff"), None);
+        assert_eq!(prefix_end(b""), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! The engine of one open database: everything that its handles share.
+
+use crate::batch::{FamilyId, WriteBatch};
+use crate::error::{Error, Result};
+use crate::fs::FileLock;
+use crate::key::SequenceNumber;
+use crate::memtable::Memtable;
+use crate::options::Options;
+use crate::sync::{Arc, Mutex, Published};
+use crate::versions::Versions;
+
+use super::background::Background;
+use super::commit::{ActiveMemtable, CommitState};
+use super::family::{Families, FamilyCore, Shared};
+use super::flush::SealGroup;
+use super::health::Health;
+use super::logs::Logs;
+use super::pressure::Pressure;
+use super::write::CommitQueue;
+
+/// One open database.
+///
+/// Locks, in the order in which they may be taken while another is held:
+/// `commit`, then `background`, then those inside `versions`, `logs`, a
+/// family's views.
+pub(crate) struct Engine {
+    pub(crate) options: Options,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) families: Published<Families>,
+    pub(crate) queue: CommitQueue,
+    pub(crate) commit: Mutex<CommitState>,
+    pub(crate) background: Background,
+    pub(crate) versions: Versions,
+    pub(crate) logs: Logs,
+    pub(crate) health: Health,
+    pub(crate) pressure: Pressure,
+    /// Held while the database is open; `None` for read-only openers.
+    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
+    pub(crate) read_only: bool,
+}
+
+impl Engine {
+    /// Makes sure that a commit can go on: writing has not failed, the log
+    /// takes records, and full memtables are replaced by new ones.
+    #[inline]
+    pub(crate) fn prepare(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
+        self.health.check()?;
+        if self.read_only {
+            return Err(Error::invalid("the database was opened read-only"));
+        }
+        if self.pressure.is_high() {
+            self.wait_for_level0()?;
+        }
+        if !commit.full.is_empty() {
+            self.wait_for_flushes()?;
+            let full = std::mem::take(&mut commit.full);
+            if let Err(error) = self.seal(commit, &full) {
+                commit.full = full;
+                return Err(error);
+            }
+            self.seal_laggards(commit)?;
+        }
+        if commit.log.as_ref().is_some_and(|log| log.must_rotate()) {
+            self.rotate_log(commit)?;
+        }
+        Ok(())
+    }
+
+    /// Sealed groups that may wait before writers do.
+    pub(crate) fn sealed_groups_max(&self) -> usize {
+        self.options.family.sealed_memtables_max
+    }
+
+    /// Replaces the memtables of `families` by empty ones and queues the old
+    /// ones for flushing. `None` if there was nothing in them.
+    ///
+    /// With logging off, all families are sealed together: what a flush makes
+    /// durable is then one state of the whole database.
+    pub(crate) fn seal(
+        self: &Arc<Self>,
+        commit: &mut CommitState,
+        families: &[FamilyId],
+    ) -> Result<Option<Arc<SealGroup>>> {
+        let wanted = |active: &&ActiveMemtable| {
+            !active.table.is_empty()
+                && (!self.options.logging || families.contains(&active.family.id))
+        };
+        let members: Vec<(Arc<FamilyCore>, Arc<Memtable>)> = commit
+            .memtables()
+            .iter()
+            .filter(wanted)
+            .map(|active| (Arc::clone(&active.family), Arc::clone(&active.table)))
+            .collect();
+        if members.is_empty() {
+            return Ok(None);
+        }
+        // Entries from here on are in later segments.
+        if self.options.logging {
+            self.rotate_log(commit)?;
+        }
+        let log_number = commit.log.as_ref().map_or(0, |log| log.number());
+        let idle = commit
+            .memtables()
+            .iter()
+            .filter(|active| {
+                active.table.is_empty() && active.family.views.load().sealed.is_empty()
+            })
+            .map(|active| active.family.id)
+            .collect();
+        for (family, _) in &members {
+            let (table, writer) = Memtable::new(family.order().clone());
+            family.views.seal(Arc::clone(&table));
+            commit.put_memtable(ActiveMemtable::new(family, table, writer));
+        }
+        let group = Arc::new(SealGroup { members, log_number, idle });
+        self.queue_flush(Arc::clone(&group));
+        Ok(Some(group))
+    }
+
+    /// Seals families that keep old log segments alive once the log as a whole
+    /// is too long.
+    fn seal_laggards(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
+        if self.logs.live_bytes() <= self.options.log_bytes_max {
+            return Ok(());
+        }
+        let oldest = self.versions.log_number_min();
+        let laggards: Vec<FamilyId> = commit
+            .memtables()
+            .iter()
+            .map(|active| active.family.id)
+            .filter(|&id| self.versions.log_number(id.0) == Some(oldest))
+            .collect();
+        self.seal(commit, &laggards).map(|_| ())
+    }
+
+    /// Flushes the memtables of `families` and waits for it.
+    pub(crate) fn flush(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+        {
+            let mut commit = self.commit.lock();
+            self.prepare(&mut commit)?;
+            self.seal(&mut commit, families)?;
+        }
+        // Groups are installed in order: when none of now is left, all of it
+        // is durable.
+        let waits_for = self.background.lock().groups.back().cloned();
+        match waits_for {
+            None => Ok(()),
+            Some(group) => self
+                .wait_until(|state| !state.groups.iter().any(|other| Arc::ptr_eq(other, &group))),
+        }
+    }
+
+    /// Ids of all open families.
+    pub(crate) fn family_ids(&self) -> Vec<FamilyId> {
+        self.families.load().all().map(|family| family.id).collect()
+    }
+
+    /// Commits a batch of another database's log under its own sequence
+    /// numbers. Numbers may be left out, not go back.
+    pub(crate) fn apply_at(
+        self: &Arc<Self>,
+        first: SequenceNumber,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        batch.check()?;
+        let mut commit = self.commit.lock();
+        self.prepare(&mut commit)?;
+        if first <= commit.last_sequence {
+            return Err(Error::invalid(format!(
+                "sequence number {first} was given out before; the last is {}",
+                commit.last_sequence
+            )));
+        }
+        self.check_families(&commit, batch)?;
+        let last = self.number(batch, first)?;
+        self.log_and_insert(&mut commit, Default::default(), first, last, batch)
+    }
+
+    /// Ends all work of this database and releases its lock. Called once, when
+    /// the last handle goes.
+    pub(crate) fn close(self: &Arc<Self>) {
+        if !self.read_only {
+            if !self.options.logging {
+                // Without a log, memory is all there is. Who wants to know
+                // whether this worked calls `flush_all` first.
+                let _ = self.flush(&self.family_ids());
+            }
+            self.stop_background();
+            // A courtesy: nothing was promised for unsynced writes.
+            let _ = self.sync_commit_log(&mut self.commit.lock());
+        }
+        *self.lock.lock() = None;
+    }
+}

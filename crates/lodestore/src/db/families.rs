@@ -1,0 +1,97 @@
+//! Creating and dropping families of an open database.
+
+use std::collections::BTreeMap;
+
+use crate::batch::FamilyId;
+use crate::error::{Error, Result};
+use crate::memtable::Memtable;
+use crate::options::FamilyOptions;
+use crate::sync::Arc;
+use crate::version::{FamilyDescriptor, Version, VersionEdit};
+
+use super::commit::ActiveMemtable;
+use super::engine::Engine;
+use super::family::{self, DEFAULT_NAME, Families, FamilyCore};
+use super::view::{View, Views};
+
+impl Engine {
+    pub(crate) fn create_family(
+        self: &Arc<Self>,
+        name: &str,
+        options: FamilyOptions,
+    ) -> Result<Arc<FamilyCore>> {
+        family::check_name(name)?;
+        options.validate()?;
+        let mut commit = self.commit.lock();
+        self.prepare(&mut commit)?;
+        if self.families.load().named(name).is_some() {
+            return Err(Error::invalid(format!("there is a family named {name:?} already")));
+        }
+        let id = FamilyId(self.versions.new_family_id());
+        let mut edit = VersionEdit {
+            families_created: vec![FamilyDescriptor {
+                id: id.0,
+                name: name.to_string(),
+                comparator: options.order.name().to_string(),
+                merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
+                ..FamilyDescriptor::default()
+            }],
+            ..VersionEdit::default()
+        };
+        // Nothing in older segments is this family's.
+        edit.log_numbers.extend(commit.log.as_ref().map(|log| (id.0, log.number())));
+        let (table, writer) = Memtable::new(options.order.clone());
+        let mut created = None;
+        let orders = BTreeMap::from([(id.0, options.order.clone())]);
+        self.versions
+            .apply_with_orders(edit, orders, |_, version| {
+                let view = View {
+                    active: Arc::clone(&table),
+                    sealed: Vec::new(),
+                    version: Arc::clone(version),
+                };
+                created = Some(FamilyCore::new(
+                    id,
+                    name,
+                    options.clone(),
+                    Views::new(view),
+                    &self.shared,
+                ));
+            })
+            .inspect_err(|error| self.health.fail(error.clone()))?;
+        let family = created.expect("the edit's family was installed");
+        commit.put_memtable(ActiveMemtable::new(&family, table, writer));
+        self.change_families(|families| families.insert(Arc::clone(&family)));
+        Ok(family)
+    }
+
+    pub(crate) fn drop_family(self: &Arc<Self>, name: &str) -> Result<()> {
+        if name == DEFAULT_NAME {
+            return Err(Error::invalid("the default family cannot be dropped"));
+        }
+        let mut commit = self.commit.lock();
+        self.prepare(&mut commit)?;
+        let Some(family) = self.families.load().named(name).cloned() else {
+            return Err(Error::missing(format!("family {name:?}")));
+        };
+        let edit = VersionEdit { families_dropped: vec![family.id.0], ..VersionEdit::default() };
+        self.versions.apply(edit, |_, _| {}).inspect_err(|e| self.health.fail(e.clone()))?;
+        self.change_families(|families| families.remove(family.id));
+        commit.remove_memtable(family.id);
+        // Readers with handles go on in their views; new views hold nothing,
+        // so that the files can go.
+        let (empty, _) = Memtable::new(family.order().clone());
+        family.views.seal(empty);
+        family.views.install(Arc::new(Version::empty(family.order().clone())), None);
+        drop(commit);
+        self.update_pressure();
+        Ok(())
+    }
+
+    /// Only under the commit lock: families change one at a time.
+    fn change_families(&self, change: impl FnOnce(&mut Families)) {
+        let mut families = Families::clone(&self.families.load());
+        change(&mut families);
+        self.families.store(Arc::new(families));
+    }
+}

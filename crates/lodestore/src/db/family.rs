@@ -1,0 +1,314 @@
+//! Families: trees of their own inside one database.
+
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+use std::path::PathBuf;
+
+use crate::batch::{FamilyId, WriteBatch};
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::fs::Fs;
+use crate::key::KeyOrder;
+use crate::options::{FamilyOptions, WriteOptions};
+use crate::scheduler::Scheduler;
+use crate::stats::Statistics;
+use crate::sync::Arc;
+use crate::table::ReadContext;
+use crate::tables::TableHome;
+
+use super::cursor::{DbCursor, Range};
+use super::handle::Handle;
+use super::read::ReadOptions;
+use super::snapshot::{Snapshot, SnapshotList};
+use super::value::Value;
+use super::view::{Views, VisibleSequence};
+
+/// The name of the family that every database has.
+pub(crate) const DEFAULT_NAME: &str = "default";
+
+/// What all families of an open database use to read.
+pub(crate) struct Shared {
+    pub(crate) fs: Arc<dyn Fs>,
+    pub(crate) directory: PathBuf,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) statistics: Arc<Statistics>,
+    pub(crate) home: Arc<TableHome>,
+    pub(crate) snapshots: Arc<SnapshotList>,
+    pub(crate) visible: VisibleSequence,
+}
+
+impl Shared {
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.snapshots.take(|| self.visible.get())
+    }
+}
+
+/// One family, open.
+pub(crate) struct FamilyCore {
+    pub(crate) id: FamilyId,
+    pub(crate) name: String,
+    pub(crate) options: FamilyOptions,
+    pub(crate) views: Views,
+    pub(crate) shared: Arc<Shared>,
+    filling: ReadContext,
+    passing: ReadContext,
+}
+
+impl std::fmt::Debug for FamilyCore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FamilyCore").field("id", &self.id).field("name", &self.name).finish()
+    }
+}
+
+impl FamilyCore {
+    pub(crate) fn new(
+        id: FamilyId,
+        name: &str,
+        options: FamilyOptions,
+        views: Views,
+        shared: &Arc<Shared>,
+    ) -> Arc<FamilyCore> {
+        let context = |fill_cache| ReadContext {
+            cache: Arc::clone(&shared.cache),
+            fill_cache,
+            statistics: Arc::clone(&shared.statistics),
+        };
+        Arc::new(FamilyCore {
+            id,
+            name: name.to_string(),
+            options,
+            views,
+            shared: Arc::clone(shared),
+            filling: context(true),
+            passing: context(false),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn order(&self) -> &KeyOrder {
+        &self.options.order
+    }
+
+    /// How blocks are fetched, with or without keeping them in the cache.
+    #[inline]
+    pub(crate) fn context(&self, fill_cache: bool) -> &ReadContext {
+        if fill_cache { &self.filling } else { &self.passing }
+    }
+}
+
+/// The open families, by id and by name.
+#[derive(Clone, Default)]
+pub(crate) struct Families {
+    by_id: BTreeMap<FamilyId, Arc<FamilyCore>>,
+}
+
+impl Families {
+    pub(crate) fn insert(&mut self, family: Arc<FamilyCore>) {
+        self.by_id.insert(family.id, family);
+    }
+
+    pub(crate) fn remove(&mut self, id: FamilyId) {
+        self.by_id.remove(&id);
+    }
+
+    pub(crate) fn get(&self, id: FamilyId) -> Option<&Arc<FamilyCore>> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<FamilyCore>> {
+        self.by_id.values().find(|family| family.name == name)
+    }
+
+    /// All families, the default one first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<FamilyCore>> {
+        self.by_id.values()
+    }
+}
+
+/// A handle to one family of an open database. Cloning is cheap; the database
+/// stays open while a handle lives.
+///
+/// All handles of a dropped family can still read what it held; writing gives
+/// [`Error::Missing`].
+#[derive(Clone)]
+pub struct Family {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) core: Arc<FamilyCore>,
+}
+
+impl std::fmt::Debug for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Family").field(&self.core).finish()
+    }
+}
+
+impl From<&Family> for FamilyId {
+    fn from(family: &Family) -> FamilyId {
+        family.core.id
+    }
+}
+
+impl Family {
+    /// The name it was created with.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// The number that batches and logs know it by; never reused.
+    pub fn id(&self) -> FamilyId {
+        self.core.id
+    }
+
+    /// Stores `value` under `key`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a key or value over the limits, `ReadOnly` after
+    /// an earlier failure, `Io` if the log could not be written: nothing was
+    /// stored then.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_with(&WriteOptions::default(), key, value)
+    }
+
+    /// [`Family::put`], with options.
+    pub fn put_with(&self, options: &WriteOptions, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write_one(options, |batch| batch.put_in(self.core.id, key, value))
+    }
+
+    /// Removes `key`; no error if it is absent.
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.delete_with(&WriteOptions::default(), key)
+    }
+
+    /// [`Family::delete`], with options.
+    pub fn delete_with(&self, options: &WriteOptions, key: &[u8]) -> Result<()> {
+        self.write_one(options, |batch| batch.delete_in(self.core.id, key))
+    }
+
+    /// Merges `operand` into the value of `key` by the family's operator.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the family has no merge operator, besides what
+    /// [`Family::put`] gives.
+    pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.merge_with(&WriteOptions::default(), key, operand)
+    }
+
+    /// [`Family::merge`], with options.
+    pub fn merge_with(&self, options: &WriteOptions, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.write_one(options, |batch| batch.merge_in(self.core.id, key, operand))
+    }
+
+    /// Writes a batch of one record, in a buffer that the thread keeps.
+    fn write_one(&self, options: &WriteOptions, fill: impl FnOnce(&mut WriteBatch)) -> Result<()> {
+        thread_local! {
+            static BATCH: std::cell::Cell<Option<WriteBatch>> = const { std::cell::Cell::new(None) };
+        }
+        /// A buffer that grew beyond this for one large value is not kept.
+        const KEPT_BYTES_MAX: usize = 1 << 20;
+
+        let mut batch = BATCH.take().unwrap_or_default();
+        batch.clear();
+        fill(&mut batch);
+        let result = self.handle.engine.write(*options, &mut batch);
+        if batch.bytes() <= KEPT_BYTES_MAX {
+            BATCH.set(Some(batch));
+        }
+        result.map(|_| ())
+    }
+
+    /// The newest value of `key`; `None` if it is absent or deleted. Never
+    /// waits for writes, flushes or compactions.
+    ///
+    /// # Errors
+    /// `Corruption` names the file and offset; other keys stay readable.
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
+        self.get_with(&DEFAULT_READ, key)
+    }
+
+    /// [`Family::get`], with options. Bounds and prefix are for cursors.
+    #[inline]
+    pub fn get_with(&self, options: &ReadOptions, key: &[u8]) -> Result<Option<Value>> {
+        self.core.get(options, key)
+    }
+
+    /// The newest values of many keys, all of one state, in the order of
+    /// `keys`. Blocks that several keys need are read once; sorted keys make
+    /// that more likely.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Result<Option<Value>>> {
+        self.multi_get_with(&DEFAULT_READ, keys)
+    }
+
+    /// [`Family::multi_get`], with options.
+    pub fn multi_get_with<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        keys: &[K],
+    ) -> Vec<Result<Option<Value>>> {
+        self.core.multi_get(options, keys)
+    }
+
+    /// A cursor over the state at this moment. It has no position yet.
+    pub fn cursor(&self) -> DbCursor {
+        self.cursor_with(ReadOptions::default())
+    }
+
+    /// [`Family::cursor`], with options.
+    pub fn cursor_with(&self, options: ReadOptions) -> DbCursor {
+        DbCursor::new(&self.handle, &self.core, &options)
+    }
+
+    /// The keys and values of a range, ascending; reversible.
+    pub fn range(&self, range: impl RangeBounds<Vec<u8>>) -> Range {
+        Range::new(&self.handle, &self.core, &range, &ReadOptions::default())
+    }
+
+    /// Writes what is in memory to tables and waits until that is durable.
+    pub fn flush(&self) -> Result<()> {
+        self.handle.engine.flush(&[self.core.id])
+    }
+
+    /// Compacts all keys from `from` to `to`, both included (`None`: open), to
+    /// the deepest level that has any, and waits for it. Space of overwritten
+    /// and deleted entries is given back.
+    pub fn compact_range(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<()> {
+        self.handle.engine.compact_range(&self.core, from, to)
+    }
+
+    /// Bytes that the tables take for each range of keys (first included,
+    /// second excluded), roughly. What is in memory does not count.
+    pub fn approximate_sizes(&self, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
+        self.core.approximate_sizes(ranges)
+    }
+
+    /// What the database says of itself under `name`, as in
+    /// `"lodestore.levels"`; `None` for a name that it does not know. See the
+    /// guide for the names.
+    pub fn property(&self, name: &str) -> Option<String> {
+        self.handle.engine.property(&self.core, name)
+    }
+
+    /// Sizes and counts of this family.
+    pub fn stats(&self) -> super::Stats {
+        self.handle.engine.stats(&self.core)
+    }
+}
+
+static DEFAULT_READ: ReadOptions = ReadOptions {
+    snapshot: None,
+    fill_cache: true,
+    lower_bound: None,
+    upper_bound: None,
+    prefix: None,
+};
+
+/// Refuses names that could not be told apart or shown.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+        return Err(Error::invalid(format!(
+            "{name:?} is no family name: 1 to 255 bytes without control characters"
+        )));
+    }
+    Ok(())
+}

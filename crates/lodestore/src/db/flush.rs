@@ -1,0 +1,128 @@
+//! Flush: turn sealed memtables into level-0 tables.
+//! memtable -> table -> `VersionEdit` -> `Versions::apply` -> old logs go
+//!
+//! Invariant: a log is retired only after the manifest record that names its
+//! table is synced; a crash between leaves an orphan that the next open
+//! removes.
+
+use crate::batch::FamilyId;
+use crate::compact::retain::{Below, Retain};
+use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
+use crate::error::{Error, Result};
+use crate::filename;
+use crate::key::FileId;
+use crate::memtable::Memtable;
+use crate::stats::Counter;
+use crate::sync::{Arc, Mutex};
+use crate::table::meta::TableMeta;
+use crate::table::{TableBuilder, TableSettings};
+use crate::version::VersionEdit;
+
+use super::engine::Engine;
+use super::family::FamilyCore;
+
+/// Memtables that were sealed at one moment and become tables together.
+pub(crate) struct SealGroup {
+    pub(crate) members: Vec<(Arc<FamilyCore>, Arc<Memtable>)>,
+    /// The first segment whose entries are not in these memtables.
+    pub(crate) log_number: u64,
+    /// Families that had nothing in memory then: no earlier segment matters to
+    /// them.
+    pub(crate) idle: Vec<FamilyId>,
+}
+
+impl Engine {
+    /// Writes a group to tables and installs them.
+    pub(crate) fn flush_group(&self, group: &SealGroup) -> Result<()> {
+        let created = Mutex::new(Vec::new());
+        let result = self.write_group(group, &created);
+        if result.is_err() {
+            self.remove_tables(&created.lock());
+        }
+        result?;
+        self.update_pressure();
+        self.logs.retire(self.versions.log_number_min());
+        Ok(())
+    }
+
+    fn write_group(&self, group: &SealGroup, created: &Mutex<Vec<u64>>) -> Result<()> {
+        let mut edit = VersionEdit::default();
+        for (family, memtable) in &group.members {
+            edit.log_numbers.push((family.id.0, group.log_number));
+            for meta in self.write_memtable(family, memtable, created)? {
+                edit.tables_added.push((family.id.0, 0, meta));
+            }
+        }
+        edit.log_numbers.extend(group.idle.iter().map(|family| (family.0, group.log_number)));
+        edit.last_sequence = Some(self.shared.visible.get());
+        self.versions.apply(edit, |id, version| {
+            for (family, memtable) in group.members.iter().filter(|(f, _)| f.id.0 == id) {
+                family.views.install(Arc::clone(version), Some(memtable));
+            }
+        })
+    }
+
+    /// Writes what readers can still see of a memtable to a level-0 table.
+    /// None if that is nothing.
+    pub(crate) fn write_memtable(
+        &self,
+        family: &FamilyCore,
+        memtable: &Arc<Memtable>,
+        created: &Mutex<Vec<u64>>,
+    ) -> Result<Vec<TableMeta>> {
+        let mut retain = Retain::new(self.shared.snapshots.sequences(), Below::Unknown);
+        let begin = || self.begin_table(family, created);
+        let outputs =
+            Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
+        let operator = family.options.merge_operator.as_ref();
+        let mut cursor = memtable.cursor();
+        let (tables, _) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
+        let statistics = &self.shared.statistics;
+        statistics.add(Counter::Flushes, 1);
+        statistics.add(Counter::FlushBytes, tables.iter().map(|table| table.bytes).sum());
+        Ok(tables)
+    }
+
+    /// Creates a table file; its number goes to `created`, so that it can be
+    /// removed if what follows fails.
+    pub(crate) fn begin_table(
+        &self,
+        family: &FamilyCore,
+        created: &Mutex<Vec<u64>>,
+    ) -> Result<NewTable> {
+        let number = self.versions.new_file_number();
+        let path = filename::table_path(&self.shared.directory, number);
+        created.lock().push(number);
+        let file = self.shared.fs.create(&path).map_err(|e| Error::io(&path, "create", e))?;
+        let settings = TableSettings {
+            block_bytes: family.options.block_bytes,
+            filter_bits_per_key: family.options.filter_bits_per_key,
+            compression: family.options.compression,
+            order: family.order().clone(),
+        };
+        let id = FileId(self.shared.scheduler.random_u128());
+        let builder = TableBuilder::new(file, &path, id, settings)?;
+        let created_unix_seconds = self.shared.scheduler.unix_seconds();
+        Ok(NewTable { number, created_unix_seconds, builder })
+    }
+
+    /// Removes tables that were written but never installed.
+    pub(crate) fn remove_tables(&self, numbers: &[u64]) {
+        for &number in numbers {
+            let path = filename::table_path(&self.shared.directory, number);
+            // What stays behind is removed by the next open.
+            let _ = self.shared.fs.remove(&path);
+        }
+    }
+
+    /// Tells writers how long level 0 is now.
+    pub(crate) fn update_pressure(&self) {
+        let families = self.families.load();
+        self.pressure.update(
+            families.all().map(|family| {
+                (family.views.load().version.level(0).tables().len(), &family.options)
+            }),
+        );
+        self.background.notify();
+    }
+}

@@ -1,0 +1,243 @@
+//! The public handle of an open database.
+
+use std::ops::Deref;
+use std::path::Path;
+
+use crate::batch::WriteBatch;
+use crate::error::Result;
+use crate::key::SequenceNumber;
+use crate::options::{FamilyOptions, Options, WriteOptions};
+use crate::stats::Statistics;
+use crate::sync::Arc;
+
+use super::engine::Engine;
+use super::family::Family;
+use super::snapshot::Snapshot;
+use super::updates::{LogPin, Updates};
+use super::verify::VerifyReport;
+
+/// Keeps the engine running; the last one to go closes it.
+pub(crate) struct Handle {
+    pub(crate) engine: Arc<Engine>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.engine.close();
+    }
+}
+
+/// An open database. Cloning is cheap, and clones are the same database.
+///
+/// It stays open while a handle to it, to one of its families, or a cursor
+/// lives; the last one to go closes it, which waits for running background
+/// work. A `Db` dereferences to its default [`Family`], so that `db.put(..)`
+/// and `db.get(..)` work on that.
+///
+/// ```
+/// use lodestore::{Db, Options};
+/// # let directory = std::env::temp_dir().join(format!("lodestore-doc-{}", std::process::id()));
+///
+/// let options = Options { create_if_missing: true, ..Options::default() };
+/// let db = Db::open(&directory, options)?;
+/// db.put(b"apple", b"red")?;
+/// assert_eq!(db.get(b"apple")?.as_deref(), Some(&b"red"[..]));
+/// for entry in db.range(..) {
+///     let (key, value) = entry?;
+///     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
+/// }
+/// # drop(db);
+/// # Db::destroy(&directory, &Options::default())?;
+/// # Ok::<(), lodestore::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Db {
+    default: Family,
+}
+
+impl Deref for Db {
+    type Target = Family;
+
+    fn deref(&self) -> &Family {
+        &self.default
+    }
+}
+
+impl Db {
+    /// Opens the database in the directory `path`, with all its families.
+    /// What the log holds is recovered first.
+    ///
+    /// # Errors
+    /// `Missing` if there is none and it is not to be created, `Busy` if
+    /// another opener has it, `Corruption` and `Incompatible` if its files are
+    /// damaged or of a newer format: nothing was changed then.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        super::open::open(path.as_ref(), options).map(Db::new)
+    }
+
+    /// Opens the database for reading only. Nothing on disk is changed, and no
+    /// lock is taken: it shows the state at this moment, and a writer in
+    /// another process may remove files that it needs later.
+    pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+        super::open::open_read_only(path.as_ref(), options).map(Db::new)
+    }
+
+    /// Deletes the database in the directory `path`. Files that are not ours
+    /// stay, and so does the directory then. No error if there is none.
+    ///
+    /// # Errors
+    /// `Busy` if it is open.
+    pub fn destroy(path: impl AsRef<Path>, options: &Options) -> Result<()> {
+        super::destroy::destroy(path.as_ref(), options)
+    }
+
+    /// Names of the families of the database in the directory `path`, the
+    /// default one first.
+    pub fn list_families(path: impl AsRef<Path>, options: &Options) -> Result<Vec<String>> {
+        super::open::list_families(path.as_ref(), options)
+    }
+
+    fn new(engine: Arc<Engine>) -> Db {
+        let core = engine.families.load().all().next().cloned();
+        let core = core.expect("every database has its default family");
+        Db { default: Family { handle: Arc::new(Handle { engine }), core } }
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.default.handle.engine
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.engine().shared.directory
+    }
+
+    /// Writes all records of `batch`, or none.
+    pub fn write(&self, mut batch: WriteBatch) -> Result<()> {
+        self.write_with(&WriteOptions::default(), &mut batch).map(|_| ())
+    }
+
+    /// [`Db::write`], with options. Gives the sequence number of the batch's
+    /// last record. The batch can be cleared and used again.
+    ///
+    /// # Errors
+    /// As [`Family::put`]; `Missing` if a family of the batch is not there.
+    pub fn write_with(
+        &self,
+        options: &WriteOptions,
+        batch: &mut WriteBatch,
+    ) -> Result<SequenceNumber> {
+        self.engine().write(*options, batch)
+    }
+
+    /// Writes a batch under given sequence numbers, as a replica does with
+    /// what [`Db::updates_since`] gave.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `first` is not above [`Db::latest_sequence`].
+    pub fn apply_at(&self, first: SequenceNumber, batch: &mut WriteBatch) -> Result<()> {
+        self.engine().apply_at(first, batch)
+    }
+
+    /// The state of all families at this moment, to read later.
+    pub fn snapshot(&self) -> Snapshot {
+        self.engine().shared.snapshot()
+    }
+
+    /// The sequence number of the newest record that readers see.
+    pub fn latest_sequence(&self) -> SequenceNumber {
+        self.engine().shared.visible.get()
+    }
+
+    /// Creates a family.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the name is taken or no name.
+    pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Family> {
+        let core = self.engine().create_family(name, options)?;
+        Ok(Family { handle: Arc::clone(&self.default.handle), core })
+    }
+
+    /// Drops a family with all that it holds. Its files go when the last
+    /// reader is done.
+    ///
+    /// # Errors
+    /// `Missing` if there is none; `InvalidArgument` for the default family.
+    pub fn drop_family(&self, name: &str) -> Result<()> {
+        self.engine().drop_family(name)
+    }
+
+    /// The family of this name.
+    pub fn family(&self, name: &str) -> Option<Family> {
+        let core = Arc::clone(self.engine().families.load().named(name)?);
+        Some(Family { handle: Arc::clone(&self.default.handle), core })
+    }
+
+    /// Names of all families, the default one first.
+    pub fn family_names(&self) -> Vec<String> {
+        self.engine().families.load().all().map(|family| family.name.clone()).collect()
+    }
+
+    /// [`Family::flush`] of all families.
+    pub fn flush_all(&self) -> Result<()> {
+        self.engine().flush(&self.engine().family_ids())
+    }
+
+    /// Makes all writes up to now survive power loss.
+    pub fn sync_log(&self) -> Result<()> {
+        self.engine().sync_log()
+    }
+
+    /// Makes a copy that opens as a database of its own, in the new directory
+    /// `path`. Tables are linked where the file system can, so that this takes
+    /// little time and space.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `path` exists and is not empty.
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.engine().checkpoint(path.as_ref())
+    }
+
+    /// Reads every table in full and checks every checksum, the order of the
+    /// entries and the counts that the manifest has.
+    ///
+    /// # Errors
+    /// `Corruption` for the first thing that is wrong.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.engine().verify()
+    }
+
+    /// Lets writing go on after a failure: a new log and a new manifest are
+    /// begun, and what is in memory is written to tables.
+    ///
+    /// # Errors
+    /// What failed again; the database stays read-only then.
+    pub fn resume(&self) -> Result<()> {
+        self.engine().resume()
+    }
+
+    /// The batches from the one that holds `sequence` on, as they were
+    /// written. The iterator ends at the newest; ask again for more.
+    ///
+    /// # Errors
+    /// `Missing` if the log no longer goes back so far: keep it with
+    /// [`Db::pin_log`].
+    pub fn updates_since(&self, sequence: SequenceNumber) -> Result<Updates> {
+        self.engine().updates_since(sequence)
+    }
+
+    /// Keeps the log from `sequence` on until the pin is dropped.
+    pub fn pin_log(&self, sequence: SequenceNumber) -> LogPin {
+        self.engine().logs.pin(self.engine(), sequence)
+    }
+
+    /// Waits until no flush or compaction is pending.
+    pub fn wait_for_background(&self) -> Result<()> {
+        self.engine().wait_for_background()
+    }
+
+    /// The counters that this database counts in.
+    pub fn statistics(&self) -> Arc<Statistics> {
+        Arc::clone(&self.engine().shared.statistics)
+    }
+}

@@ -1,0 +1,59 @@
+//! Whether writing goes on: the first failure after which it must not is kept
+//! until `resume`.
+
+use crate::error::{Error, Result};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// The failure that makes the database read-only, if there is one.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    failed: AtomicBool,
+    cause: Mutex<Option<Error>>,
+}
+
+impl Health {
+    /// # Errors
+    /// `ReadOnly` with the failure that caused it.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match &*self.cause.lock() {
+            Some(cause) => Err(Error::ReadOnly { cause: Box::new(cause.clone()) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the database read-only because of `cause`; the first one stays.
+    pub(crate) fn fail(&self, cause: Error) {
+        let mut kept = self.cause.lock();
+        if kept.is_none() {
+            *kept = Some(cause);
+        }
+        self.failed.store(true, Ordering::Release);
+    }
+
+    /// Lets writing go on.
+    pub(crate) fn clear(&self) {
+        *self.cause.lock() = None;
+        self.failed.store(false, Ordering::Release);
+    }
+}
+
+/// True for failures that may go away without anybody's doing: space returns,
+/// descriptors are closed. Everything else needs `resume`.
+pub(crate) fn may_pass(error: &Error) -> bool {
+    /// ENOSPC, EDQUOT, EMFILE, ENFILE.
+    const PASSING: [i32; 4] = [28, 122, 24, 23];
+
+    let Error::Io { source, during, .. } = error else { return false };
+    // After a failed sync nothing is known of what is on disk, whatever the
+    // reason given.
+    let is_sync = during.contains("sync");
+    let code = source.raw_os_error();
+    !is_sync
+        && (code.is_some_and(|code| PASSING.contains(&code))
+            || source.kind() == std::io::ErrorKind::StorageFull)
+}

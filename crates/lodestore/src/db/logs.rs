@@ -1,0 +1,319 @@
+//! The log's segments: the one being written, the ones that still matter, and
+//! the ones whose files can be used again.
+//!
+//! Invariant: a segment's file is given up only when no family needs it, by a
+//! durable manifest, and no pin keeps it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+
+use crate::batch::WriteBatch;
+use crate::error::{Error, Result};
+use crate::filename;
+use crate::fs::Fs;
+use crate::key::{FileId, SequenceNumber};
+use crate::options::WriteOptions;
+use crate::record::Failure;
+use crate::stats::Counter;
+use crate::sync::{Arc, Mutex};
+use crate::wal::{Predecessor, Sealed, SegmentHeader, SegmentWriter};
+
+use super::commit::CommitState;
+use super::engine::Engine;
+use super::health::may_pass;
+use super::updates::LogPin;
+
+/// Files of retired segments that wait to be used again.
+const SPARES_MAX: usize = 2;
+
+/// The writing end of the log.
+pub(crate) struct ActiveLog {
+    /// `None` after a segment was sealed and before the next one exists.
+    writer: Option<SegmentWriter>,
+    /// Sealed segments that may not be durable yet, oldest first.
+    older: Vec<Sealed>,
+    /// The newest sealed segment.
+    predecessor: Option<Predecessor>,
+}
+
+impl ActiveLog {
+    /// A log that goes on after `predecessor`, if there was one.
+    pub(crate) fn after(predecessor: Option<Predecessor>) -> ActiveLog {
+        ActiveLog { writer: None, older: Vec::new(), predecessor }
+    }
+
+    /// True if the next record needs a new segment.
+    #[inline]
+    pub(crate) fn must_rotate(&self) -> bool {
+        self.writer.as_ref().is_none_or(|writer| writer.poison().is_some())
+    }
+
+    /// The segment being written.
+    pub(crate) fn number(&self) -> u64 {
+        self.writer.as_ref().map_or(0, |writer| writer.header().number)
+    }
+
+    /// Where the segment being written ends.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, SegmentWriter::bytes)
+    }
+
+    /// Makes everything in the log survive power loss. Segments below
+    /// `needed_from` do not matter any more.
+    fn sync(&mut self, needed_from: u64) -> Result<()> {
+        self.sync_older(needed_from)?;
+        match &mut self.writer {
+            Some(writer) => writer.sync().map_err(Failure::into_error),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the sealed segments durable, so that the one being written may be.
+    fn sync_older(&mut self, needed_from: u64) -> Result<()> {
+        self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
+        for sealed in &mut self.older {
+            sealed.sync()?;
+        }
+        for sealed in self.older.drain(..) {
+            sealed.close()?;
+        }
+        match &mut self.writer {
+            Some(writer) => writer.predecessors_are_durable().map_err(Failure::into_error),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the segment being written.
+    fn seal(&mut self) -> Option<Predecessor> {
+        if let Some(writer) = self.writer.take() {
+            let sealed = writer.seal();
+            self.predecessor = Some(sealed.as_predecessor());
+            self.older.push(sealed);
+        }
+        self.predecessor
+    }
+}
+
+/// The segments of a database, shared by writers, flushes and readers.
+pub(crate) struct Logs {
+    fs: Arc<dyn Fs>,
+    directory: PathBuf,
+    state: Mutex<LogsState>,
+}
+
+#[derive(Default)]
+struct LogsState {
+    /// Ascending; the last is being written.
+    live: VecDeque<LiveSegment>,
+    /// Retired files that may be overwritten.
+    spares: Vec<PathBuf>,
+    /// Sequence number -> how many pins keep the log from there on.
+    pins: BTreeMap<SequenceNumber, usize>,
+    /// Segments below this matter to no family.
+    needed_from: u64,
+}
+
+#[derive(Clone, Copy)]
+struct LiveSegment {
+    number: u64,
+    first_sequence: SequenceNumber,
+    /// Where it ends, once it is sealed.
+    sealed_bytes: Option<u64>,
+}
+
+/// A segment that a reader of the log is to read.
+#[derive(Clone, Debug)]
+pub(crate) struct SegmentPlace {
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    /// Where it ends, if it is sealed.
+    pub(crate) sealed_bytes: Option<u64>,
+}
+
+impl Logs {
+    pub(crate) fn new(fs: &Arc<dyn Fs>, directory: PathBuf) -> Logs {
+        Logs { fs: Arc::clone(fs), directory, state: Mutex::default() }
+    }
+
+    /// A retired file to write the next segment over, if there is one.
+    fn take_spare(&self) -> Option<PathBuf> {
+        self.state.lock().spares.pop()
+    }
+
+    fn begin(&self, number: u64, first_sequence: SequenceNumber, sealed: Option<Predecessor>) {
+        let mut state = self.state.lock();
+        if let (Some(last), Some(sealed)) = (state.live.back_mut(), sealed) {
+            last.sealed_bytes = Some(sealed.bytes);
+        }
+        state.live.push_back(LiveSegment { number, first_sequence, sealed_bytes: None });
+    }
+
+    /// Bytes of the sealed segments that still matter.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.state.lock().live.iter().filter_map(|segment| segment.sealed_bytes).sum()
+    }
+
+    /// Gives up segments below `needed_from`, up to the first that a pin keeps.
+    pub(crate) fn retire(&self, needed_from: u64) {
+        let mut removed = Vec::new();
+        {
+            let mut state = self.state.lock();
+            state.needed_from = state.needed_from.max(needed_from);
+            while let Some(number) = state.retirable() {
+                state.live.pop_front();
+                let path = filename::log_path(&self.directory, number);
+                if state.spares.len() < SPARES_MAX && self.fs.capabilities().overwriting {
+                    state.spares.push(path);
+                } else {
+                    removed.push(path);
+                }
+            }
+        }
+        for path in removed {
+            // What stays behind is removed by the next open.
+            let _ = self.fs.remove(&path);
+        }
+    }
+
+    fn needed_from(&self) -> u64 {
+        self.state.lock().needed_from
+    }
+
+    /// Keeps the log from `sequence` on until the pin goes.
+    pub(crate) fn pin(&self, engine: &Arc<Engine>, sequence: SequenceNumber) -> LogPin {
+        *self.state.lock().pins.entry(sequence).or_default() += 1;
+        LogPin { sequence, engine: Arc::downgrade(engine) }
+    }
+
+    pub(crate) fn unpin(&self, sequence: SequenceNumber) {
+        let mut state = self.state.lock();
+        let count = state.pins.get_mut(&sequence).expect("a pin is listed while it lives");
+        *count -= 1;
+        if *count == 0 {
+            state.pins.remove(&sequence);
+        }
+    }
+
+    /// The first sequence number that the log still has, and the segments that
+    /// hold `sequence` and what follows.
+    pub(crate) fn segments_since(
+        &self,
+        sequence: SequenceNumber,
+    ) -> (SequenceNumber, Vec<SegmentPlace>) {
+        let state = self.state.lock();
+        let kept_from = state.live.front().map_or(SequenceNumber::MAX, |s| s.first_sequence);
+        // A segment is of interest unless the next one begins at or below.
+        let passed = state.live.iter().skip(1).take_while(|s| s.first_sequence <= sequence).count();
+        let place = |segment: &LiveSegment| SegmentPlace {
+            number: segment.number,
+            path: filename::log_path(&self.directory, segment.number),
+            sealed_bytes: segment.sealed_bytes,
+        };
+        (kept_from, state.live.iter().skip(passed).map(place).collect())
+    }
+
+    /// Numbers of all live segments, and where the sealed ones end.
+    pub(crate) fn live(&self) -> Vec<SegmentPlace> {
+        self.segments_since(0).1
+    }
+}
+
+impl LogsState {
+    /// The oldest segment, if nothing keeps it.
+    fn retirable(&self) -> Option<u64> {
+        let (oldest, next) = (self.live.front()?, self.live.get(1)?);
+        let is_pinned = self.pins.keys().next().is_some_and(|&pin| pin < next.first_sequence);
+        (oldest.number < self.needed_from && !is_pinned).then_some(oldest.number)
+    }
+}
+
+impl Engine {
+    /// Begins a new segment.
+    ///
+    /// # Errors
+    /// `Io`: nothing is lost, and the next write tries again.
+    pub(crate) fn rotate_log(&self, commit: &mut CommitState) -> Result<()> {
+        let number = self.versions.new_file_number();
+        let manifest = self.versions.manifest();
+        let first_sequence = commit.last_sequence + 1;
+        let log = commit.log.as_mut().expect("logging is on");
+        let predecessor = log.seal();
+        let header = SegmentHeader {
+            number,
+            id: FileId(self.shared.scheduler.random_u128()),
+            database: manifest.database_id,
+            manifest_id: manifest.id,
+            manifest_edit: manifest.edit,
+            first_sequence,
+            predecessor,
+        };
+        let fs = &self.shared.fs;
+        let path = filename::log_path(&self.shared.directory, number);
+        let spare = self.logs.take_spare();
+        let preallocate_bytes = match spare {
+            Some(_) => 0,
+            None => self.options.family.memtable_bytes as u64,
+        };
+        let writer =
+            SegmentWriter::create(fs, &path, &header, spare.as_deref(), preallocate_bytes)?;
+        if spare.is_some() {
+            self.shared.statistics.add(Counter::LogSegmentsRecycled, 1);
+        }
+        log.writer = Some(writer);
+        self.logs.begin(number, first_sequence, predecessor);
+        Ok(())
+    }
+
+    /// Appends a batch to the log and, if wanted, makes the log durable.
+    pub(crate) fn append_to_log(
+        &self,
+        commit: &mut CommitState,
+        options: WriteOptions,
+        batch: &WriteBatch,
+    ) -> Result<()> {
+        let log = commit.log.as_mut().expect("logging is on");
+        let statistics = &self.shared.statistics;
+        statistics.add(Counter::LogBytes, batch.as_bytes().len() as u64);
+        if options.sync {
+            statistics.add(Counter::LogSyncs, 1);
+            let needed_from = self.logs.needed_from();
+            log.sync_older(needed_from).inspect_err(|error| self.health.fail(error.clone()))?;
+        }
+        let writer = log.writer.as_mut().expect("a segment was begun");
+        let appended = match options.sync {
+            true => writer.append_group_and_sync(&[batch.as_bytes()]),
+            false => writer.append(batch.as_bytes()),
+        };
+        appended.map(|_| ()).map_err(|failure| self.take_log_failure(failure))
+    }
+
+    /// A record that was cut off again, or a full disk, is this writer's
+    /// failure only. Otherwise nobody knows what the log holds.
+    fn take_log_failure(&self, failure: Failure) -> Error {
+        if let Failure::Poisoned(error) = &failure {
+            if !may_pass(error) {
+                self.health.fail(error.clone());
+            }
+        }
+        failure.into_error()
+    }
+
+    /// Makes all writes up to now survive power loss.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        if !self.options.logging {
+            return Err(Error::invalid("there is no log to sync: logging is off, use flush"));
+        }
+        let mut commit = self.commit.lock();
+        self.health.check()?;
+        self.sync_commit_log(&mut commit).inspect_err(|error| self.health.fail(error.clone()))
+    }
+
+    pub(crate) fn sync_commit_log(&self, commit: &mut CommitState) -> Result<()> {
+        let needed_from = self.logs.needed_from();
+        self.shared.statistics.add(Counter::LogSyncs, 1);
+        match &mut commit.log {
+            Some(log) => log.sync(needed_from),
+            None => Ok(()),
+        }
+    }
+}

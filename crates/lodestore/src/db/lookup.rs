@@ -1,0 +1,205 @@
+//! Point lookup as a machine without I/O: it says which block it needs next,
+//! and whoever drives it fetches the block from the cache, from the file, or
+//! together with the blocks that other lookups need.
+//!
+//! memtables -> level 0, newest table first -> one table of each deeper level
+//!
+//! `get` drives one machine, `multi_get` many at once; an asynchronous get can
+//! drive the same one.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::key::{KeyOrder, Kind, SequenceNumber, Trailer, kind_of, trailer_visible_at};
+use crate::memtable::Memtable;
+use crate::merge_operator::SharedMergeOperator;
+use crate::stats::{Counter, Statistics};
+use crate::sync::Arc;
+use crate::table::{AfterBlock, Block, BlockIndex, LookupKey, Table};
+use crate::tables::TableFile;
+use crate::version::{LEVELS, Version};
+use crate::visible::{merge_all, unreadable_kind};
+
+use super::value::Value;
+use super::view::View;
+
+/// What a lookup needs before it can go on.
+pub(crate) enum Step<'v> {
+    /// This table, opened; then [`Lookup::advance`].
+    Table(&'v TableFile),
+    /// This block; then [`Lookup::supply`].
+    Block(&'v Arc<Table>, BlockIndex),
+    /// Nothing: the result is there.
+    Done,
+}
+
+/// The search for one key in one view at one sequence number.
+pub(crate) struct Lookup<'v, 'k> {
+    key: LookupKey<'k>,
+    order: &'v KeyOrder,
+    version: &'v Version,
+    statistics: &'v Statistics,
+    /// The next table to look into: its level, and its index in level 0.
+    level: usize,
+    index: usize,
+    /// The table and block that are being searched.
+    open: Option<(&'v Arc<Table>, BlockIndex)>,
+    answer: Answer,
+}
+
+/// What was found so far.
+struct Answer {
+    resolved: bool,
+    found: Option<Value>,
+    /// Operands met on the way to a base value, newest first.
+    operands: Vec<Value>,
+    error: Option<Error>,
+}
+
+impl Answer {
+    /// Takes in the next older version of the key.
+    #[inline]
+    fn meet(&mut self, trailer: Trailer, value: impl FnOnce() -> Value) -> ControlFlow<()> {
+        match kind_of(trailer) {
+            Some(Kind::Put) => self.found = Some(value()),
+            Some(Kind::Delete | Kind::SingleDelete) => {}
+            Some(Kind::Merge) => {
+                self.operands.push(value());
+                return ControlFlow::Continue(());
+            }
+            _ => self.error = Some(unreadable_kind(trailer)),
+        }
+        self.resolved = true;
+        ControlFlow::Break(())
+    }
+}
+
+impl<'v, 'k> Lookup<'v, 'k> {
+    /// Starts with the memtables, which need no I/O.
+    #[inline]
+    pub(crate) fn start(
+        view: &'v View,
+        order: &'v KeyOrder,
+        statistics: &'v Statistics,
+        user_key: &'k [u8],
+        sequence: SequenceNumber,
+    ) -> Lookup<'v, 'k> {
+        let answer = Answer { resolved: false, found: None, operands: Vec::new(), error: None };
+        let mut lookup = Lookup {
+            key: LookupKey::new(user_key, trailer_visible_at(sequence)),
+            order,
+            version: &view.version,
+            statistics,
+            level: 0,
+            index: 0,
+            open: None,
+            answer,
+        };
+        for table in std::iter::once(&view.active).chain(&view.sealed) {
+            if lookup.answer.resolved {
+                break;
+            }
+            lookup.search_memtable(table);
+        }
+        lookup
+    }
+
+    fn search_memtable(&mut self, table: &Arc<Memtable>) {
+        let answer = &mut self.answer;
+        table.get(self.key.user_key(), self.key.trailer_max(), |trailer, value| {
+            answer.meet(trailer, || Value::in_memtable(table, value))
+        });
+    }
+
+    /// Says what is needed next.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Step<'v> {
+        loop {
+            if self.answer.resolved {
+                return Step::Done;
+            }
+            if let Some((table, block)) = self.open {
+                return Step::Block(table, block);
+            }
+            let Some(file) = self.candidate() else {
+                self.answer.resolved = true;
+                return Step::Done;
+            };
+            let Some(table) = file.opened() else { return Step::Table(file) };
+            self.pass_candidate();
+            if !table.may_contain(&self.key) {
+                self.statistics.add(Counter::FilterUseful, 1);
+                continue;
+            }
+            self.open = table.first_block(&self.key).map(|block| (table, block));
+        }
+    }
+
+    /// Searches the block that was asked for.
+    #[inline]
+    pub(crate) fn supply(&mut self, block: Block) {
+        let (table, _) = self.open.expect("a block is supplied only when asked for");
+        let answer = &mut self.answer;
+        let after = table.search(&block, &self.key, |trailer, value| {
+            answer.meet(trailer, || Value::in_block(block.clone(), block.range_of(value)))
+        });
+        self.open = match after {
+            AfterBlock::Finished => None,
+            AfterBlock::Continue(next) => Some((table, next)),
+        };
+    }
+
+    /// The value, once [`Step::Done`] was reached; `None` if the key is absent
+    /// or deleted.
+    #[inline]
+    pub(crate) fn finish(self, operator: &Option<SharedMergeOperator>) -> Result<Option<Value>> {
+        let Answer { resolved, found, mut operands, error } = self.answer;
+        assert!(resolved, "the lookup is done");
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if operands.is_empty() {
+            return Ok(found);
+        }
+        operands.reverse();
+        let merged = merge_all(operator, self.key.user_key(), found.as_deref(), &operands)?;
+        Ok(Some(Value::owned(merged)))
+    }
+
+    /// The next table whose range includes the key.
+    #[inline]
+    fn candidate(&mut self) -> Option<&'v TableFile> {
+        let key = self.key.user_key();
+        while self.level == 0 {
+            let tables = self.version.level(0).tables();
+            let Some(file) = tables.get(self.index) else {
+                self.level = 1;
+                break;
+            };
+            let (smallest, largest) = (&file.meta.smallest, &file.meta.largest);
+            if self.order.compare(key, &smallest.user_key).is_ge()
+                && self.order.compare(key, &largest.user_key).is_le()
+            {
+                return Some(file);
+            }
+            self.index += 1;
+        }
+        while self.level < LEVELS {
+            if let Some(file) = self.version.level(self.level).find(self.order, key) {
+                return Some(file);
+            }
+            self.level += 1;
+        }
+        None
+    }
+
+    /// Goes past the table that `candidate` gave.
+    #[inline]
+    fn pass_candidate(&mut self) {
+        if self.level == 0 {
+            self.index += 1;
+        } else {
+            self.level += 1;
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Opening: lock, manifest, log, and what a crash left behind.
+//!
+//! lock -> manifest -> options fit? -> log sound? -> (from here on files
+//! change:) new manifest -> log replayed into tables -> new log -> leftovers
+//! removed
+//!
+//! Invariant: everything that can refuse an open is looked at before the first
+//! file but the lock file is changed.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::batch::FamilyId;
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::filename::{self, FileKind};
+use crate::fs::{FileLock, Fs, LockError};
+use crate::key::{FileId, KeyOrder};
+use crate::memtable::Memtable;
+use crate::merge_operator;
+use crate::options::{FamilyOptions, Options};
+use crate::scheduler::Scheduler;
+use crate::sync::{Arc, Mutex, Published};
+use crate::tables::TableHome;
+use crate::version::manifest::{self, ManifestIdentity, Recovered};
+use crate::version::{FamilyDescriptor, State, VersionEdit};
+use crate::versions::Versions;
+
+use super::background::Background;
+use super::commit::{ActiveMemtable, CommitState};
+use super::engine::Engine;
+use super::family::{DEFAULT_NAME, Families, FamilyCore, Shared};
+use super::health::Health;
+use super::logs::{ActiveLog, Logs};
+use super::pressure::Pressure;
+use super::replay;
+use super::snapshot::SnapshotList;
+use super::view::{View, Views, VisibleSequence};
+use super::write::CommitQueue;
+
+/// Opens a database for reading and writing.
+pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
+    options.validate()?;
+    let fs = Arc::clone(&options.fs);
+    let exists = fs.list(directory).is_ok();
+    if !exists && !options.create_if_missing {
+        return Err(Error::missing(format!("no database in {}", directory.display())));
+    }
+    if !exists {
+        let failed = |error| Error::io(directory, "create directory", error);
+        fs.create_directory(directory).map_err(failed)?;
+    }
+    let lock = take_lock(&*fs, directory)?;
+    let scheduler = scheduler(&options);
+    let (state, identity) = match manifest::recover(&fs, directory) {
+        Ok(_) if options.error_if_exists => {
+            let directory = directory.display();
+            return Err(Error::invalid(format!("a database exists in {directory} already")));
+        }
+        Ok(recovered) => {
+            recovered.check_writable()?;
+            (recovered.state, recovered.identity)
+        }
+        Err(Error::Missing { .. }) if options.create_if_missing => {
+            (State::default(), first_identity(&scheduler))
+        }
+        Err(error) => return Err(error),
+    };
+    let found = replay::check(&fs, directory, &state, &identity)?;
+    let engine = Opening::new(directory, options, scheduler, state)?.begin(identity)?;
+    *engine.lock.lock() = Some(lock);
+    replay::into_tables(&engine, &found)?;
+    remove_leftovers(&engine)?;
+    engine.update_pressure();
+    engine.start_compactions();
+    Ok(engine)
+}
+
+/// Opens a database for reading: nothing is written, nothing locked.
+pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<Engine>> {
+    options.validate()?;
+    let fs = Arc::clone(&options.fs);
+    let Recovered { state, identity, .. } = manifest::recover(&fs, directory)?;
+    let found = replay::check(&fs, directory, &state, &identity)?;
+    let scheduler = scheduler(&options);
+    let engine = Opening::new(directory, options, scheduler, state)?.read_only(identity)?;
+    replay::into_memtables(&engine, &found)?;
+    Ok(engine)
+}
+
+/// Names of a database's families, by number: the default one first.
+pub(crate) fn list_families(directory: &Path, options: &Options) -> Result<Vec<String>> {
+    let recovered = manifest::recover(&options.fs, directory)?;
+    Ok(recovered.state.families.into_values().map(|family| family.descriptor.name).collect())
+}
+
+/// Takes the lock of `directory`.
+pub(crate) fn take_lock(fs: &dyn Fs, directory: &Path) -> Result<Box<dyn FileLock>> {
+    let path = directory.join(filename::LOCK);
+    fs.lock(&path).map_err(|error| match error {
+        LockError::Held { holder_pid } => Error::Busy { path: path.clone(), holder_pid },
+        LockError::Io(source) => Error::io(&path, "lock", source),
+    })
+}
+
+fn scheduler(options: &Options) -> Arc<Scheduler> {
+    match &options.scheduler {
+        Some(scheduler) => Arc::clone(scheduler),
+        None => Scheduler::new(options.background_threads),
+    }
+}
+
+/// What a database's first manifest is the successor of.
+fn first_identity(scheduler: &Scheduler) -> ManifestIdentity {
+    let database_id = FileId(scheduler.random_u128());
+    ManifestIdentity { database_id, ..ManifestIdentity::default() }
+}
+
+/// A database whose options are known to fit, before anything is changed.
+struct Opening {
+    options: Options,
+    shared: Arc<Shared>,
+    state: State,
+    families: Vec<(FamilyId, String, FamilyOptions)>,
+}
+
+impl Opening {
+    fn new(
+        directory: &Path,
+        options: Options,
+        scheduler: Arc<Scheduler>,
+        mut state: State,
+    ) -> Result<Opening> {
+        if state.families.is_empty() {
+            let created = default_family(&options.family_options(DEFAULT_NAME).clone());
+            state.apply(&created).expect("an empty state takes its first family");
+        }
+        let mut families = Vec::new();
+        for (&id, family) in &mut state.families {
+            let options = options.family_options(&family.descriptor.name);
+            let options = fit(&mut family.descriptor, options.clone())?;
+            families.push((FamilyId(id), family.descriptor.name.clone(), options));
+        }
+        let fs = Arc::clone(&options.fs);
+        let cache = match &options.cache {
+            Some(cache) => Arc::clone(cache),
+            None => Cache::new(options.cache_bytes),
+        };
+        let directory = directory.to_path_buf();
+        let shared = Shared {
+            home: TableHome::new(
+                Arc::clone(&fs),
+                directory.clone(),
+                Arc::clone(&cache),
+                Arc::clone(&scheduler),
+            ),
+            fs,
+            directory,
+            scheduler,
+            cache,
+            statistics: options.statistics.clone().unwrap_or_default(),
+            snapshots: Arc::new(SnapshotList::default()),
+            visible: VisibleSequence::new(state.last_sequence),
+        };
+        Ok(Opening { options, shared: Arc::new(shared), state, families })
+    }
+
+    fn orders(&self) -> BTreeMap<u32, KeyOrder> {
+        self.families.iter().map(|(id, _, options)| (id.0, options.order.clone())).collect()
+    }
+
+    /// Begins a new manifest, and the engine on it.
+    fn begin(self, previous: ManifestIdentity) -> Result<Arc<Engine>> {
+        let (home, statistics) = (&self.shared.home, &self.shared.statistics);
+        let state = self.state.clone();
+        let versions = Versions::begin(home, statistics, state, previous, &self.orders())?;
+        Ok(self.engine(versions, false))
+    }
+
+    /// The engine on a manifest that stays as it is.
+    fn read_only(self, identity: ManifestIdentity) -> Result<Arc<Engine>> {
+        let (home, statistics) = (&self.shared.home, &self.shared.statistics);
+        let state = self.state.clone();
+        let versions = Versions::read_only(home, statistics, state, identity, &self.orders())?;
+        Ok(self.engine(versions, true))
+    }
+
+    fn engine(self, versions: Versions, read_only: bool) -> Arc<Engine> {
+        let shared = self.shared;
+        let log = self.options.logging.then(|| ActiveLog::after(None));
+        let mut commit = CommitState::new(self.state.last_sequence, log);
+        let mut families = Families::default();
+        for (id, name, options) in self.families {
+            let (active, writer) = Memtable::new(options.order.clone());
+            let version = versions.current(id.0).expect("every family has a version");
+            let view = View { active: Arc::clone(&active), sealed: Vec::new(), version };
+            let family = FamilyCore::new(id, &name, options, Views::new(view), &shared);
+            commit.put_memtable(ActiveMemtable::new(&family, active, writer));
+            families.insert(family);
+        }
+        Arc::new(Engine {
+            logs: Logs::new(&shared.fs, shared.directory.clone()),
+            options: self.options,
+            shared,
+            families: Published::new(Arc::new(families)),
+            queue: CommitQueue::default(),
+            commit: Mutex::new(commit),
+            background: Background::default(),
+            versions,
+            health: Health::default(),
+            pressure: Pressure::default(),
+            lock: Mutex::new(None),
+            read_only,
+        })
+    }
+}
+
+/// The edit that creates the default family.
+fn default_family(options: &FamilyOptions) -> VersionEdit {
+    let descriptor = FamilyDescriptor {
+        id: FamilyId::DEFAULT.0,
+        name: DEFAULT_NAME.to_string(),
+        comparator: options.order.name().to_string(),
+        merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
+        ..FamilyDescriptor::default()
+    };
+    VersionEdit { families_created: vec![descriptor], ..VersionEdit::default() }
+}
+
+/// Checks that a family can be worked on with `options`, and completes them
+/// with what is stored.
+fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<FamilyOptions> {
+    let name = &descriptor.name;
+    if descriptor.comparator != options.order.name() {
+        return Err(Error::invalid(format!(
+            "family {name:?} is ordered by {:?}, but was opened with {:?}",
+            descriptor.comparator,
+            options.order.name()
+        )));
+    }
+    if let Some(extractor) = &descriptor.prefix_extractor {
+        return Err(Error::invalid(format!(
+            "family {name:?} needs prefix extractor {extractor:?}, which this build has not"
+        )));
+    }
+    if descriptor.timestamp_bytes != 0 {
+        return Err(Error::invalid(format!(
+            "family {name:?} has timestamps in its keys, which this build does not support"
+        )));
+    }
+    let given = options.merge_operator.as_ref().map(|m| m.name().to_string());
+    match (&descriptor.merge_operator, given) {
+        // An operator may be added later: from then on it is stored.
+        (None, given) => descriptor.merge_operator = given,
+        (Some(stored), Some(given)) if *stored == given => {}
+        (Some(stored), Some(given)) => {
+            return Err(Error::invalid(format!(
+                "family {name:?} merges by {stored:?}, but was opened with {given:?}"
+            )));
+        }
+        (Some(stored), None) => {
+            let built_in = merge_operator::built_in(stored).ok_or_else(|| {
+                Error::invalid(format!("family {name:?} needs its merge operator {stored:?}"))
+            })?;
+            options.merge_operator = Some(built_in);
+        }
+    }
+    Ok(options)
+}
+
+/// Removes files of ours that nothing refers to: what a crash left between
+/// writing a file and naming it in the manifest, or between the end of its use
+/// and its removal.
+fn remove_leftovers(engine: &Engine) -> Result<()> {
+    let (fs, directory) = (&engine.shared.fs, &engine.shared.directory);
+    let names = fs.list(directory).map_err(|error| Error::io(directory, "list", error))?;
+    let (state, manifest, _versions) = engine.versions.capture();
+    let is_table = |number| state.families.values().any(|f| f.tables.contains_key(&number));
+    let logs: Vec<u64> = engine.logs.live().iter().map(|segment| segment.number).collect();
+    for name in names {
+        let is_used = match filename::parse(&name) {
+            Some(FileKind::Table(number)) => is_table(number),
+            Some(FileKind::Manifest(number)) => number == manifest.number,
+            Some(FileKind::Log(number)) => logs.contains(&number),
+            Some(FileKind::Temporary(_)) => false,
+            Some(FileKind::Current | FileKind::Lock) | None => true,
+        };
+        if !is_used {
+            let path = directory.join(&name);
+            match fs.remove(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io(&path, "remove", error));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The log files in `directory`: number and path.
+pub(crate) fn log_files(fs: &dyn Fs, directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let names = match fs.list(directory) {
+        Ok(names) => names,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(Error::io(directory, "list", error)),
+    };
+    let logs = names.iter().filter_map(|name| match filename::parse(name) {
+        Some(FileKind::Log(number)) => Some((number, directory.join(name))),
+        _ => None,
+    });
+    Ok(logs.collect())
+}

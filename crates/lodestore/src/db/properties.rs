@@ -1,0 +1,199 @@
+//! What a database says of itself: numbers for programs, tables for people.
+
+use std::fmt::Write;
+
+use crate::error::Result;
+use crate::stats::Counter;
+use crate::sync::Arc;
+
+use super::engine::Engine;
+use super::family::FamilyCore;
+
+/// One level of a family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelStats {
+    /// Tables.
+    pub files: usize,
+    /// Their bytes on disk.
+    pub bytes: u64,
+    /// Entries in them, tombstones and older versions included.
+    pub entries: u64,
+}
+
+/// Sizes and counts of a family, and what its database has done so far.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// From level 0 down.
+    pub levels: Vec<LevelStats>,
+    /// Memory of the memtables.
+    pub memtable_bytes: u64,
+    /// Entries in the memtables.
+    pub memtable_entries: u64,
+    /// Bytes of blocks in the cache, of all databases that share it.
+    pub cache_bytes: u64,
+    /// Keys and values that callers wrote.
+    pub user_bytes_written: u64,
+    /// Appended to the log.
+    pub log_bytes_written: u64,
+    /// Tables that flushes wrote.
+    pub flush_bytes_written: u64,
+    /// Tables that compactions wrote.
+    pub compaction_bytes_written: u64,
+    /// Tables that compactions read.
+    pub compaction_bytes_read: u64,
+    /// Blocks found in the cache, and blocks that were read.
+    pub cache_hits: u64,
+    /// See `cache_hits`.
+    pub cache_misses: u64,
+    /// How long writers were held back, in microseconds.
+    pub stall_micros: u64,
+}
+
+impl Stats {
+    /// Bytes written to tables for each byte that callers wrote.
+    pub fn write_amplification(&self) -> f64 {
+        let written = self.flush_bytes_written + self.compaction_bytes_written;
+        written as f64 / self.user_bytes_written.max(1) as f64
+    }
+
+    /// The part of block look-ups that the cache served.
+    pub fn cache_hit_rate(&self) -> f64 {
+        self.cache_hits as f64 / (self.cache_hits + self.cache_misses).max(1) as f64
+    }
+
+    /// Tables of all levels.
+    pub fn files(&self) -> usize {
+        self.levels.iter().map(|level| level.files).sum()
+    }
+
+    /// Bytes of the tables of all levels.
+    pub fn table_bytes(&self) -> u64 {
+        self.levels.iter().map(|level| level.bytes).sum()
+    }
+}
+
+impl Engine {
+    pub(crate) fn stats(&self, family: &FamilyCore) -> Stats {
+        let view = family.views.keep();
+        let levels = view.version.levels().iter().map(|level| LevelStats {
+            files: level.tables().len(),
+            bytes: level.tables().iter().map(|table| table.meta.bytes).sum(),
+            entries: level.tables().iter().map(|table| table.meta.entries).sum(),
+        });
+        let memtables = || std::iter::once(&view.active).chain(&view.sealed);
+        let count = |counter| self.shared.statistics.get(counter);
+        Stats {
+            levels: levels.collect(),
+            memtable_bytes: memtables().map(|table| table.memory_bytes() as u64).sum(),
+            memtable_entries: memtables().map(|table| table.entries()).sum(),
+            cache_bytes: self.shared.cache.used_bytes() as u64,
+            user_bytes_written: count(Counter::UserBytesWritten),
+            log_bytes_written: count(Counter::LogBytes),
+            flush_bytes_written: count(Counter::FlushBytes),
+            compaction_bytes_written: count(Counter::CompactionBytesWritten),
+            compaction_bytes_read: count(Counter::CompactionBytesRead),
+            cache_hits: count(Counter::CacheHits),
+            cache_misses: count(Counter::CacheMisses),
+            stall_micros: count(Counter::StallLevel0Micros) + count(Counter::StallMemtableMicros),
+        }
+    }
+
+    /// The property `name`, which may begin with `lodestore.`, or with
+    /// `leveldb.` or `rocksdb.` where those have one of the same meaning.
+    pub(crate) fn property(&self, family: &Arc<FamilyCore>, name: &str) -> Option<String> {
+        let prefixes = ["lodestore.", "leveldb.", "rocksdb."];
+        let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))?;
+        let stats = self.stats(family);
+        if let Some(level) = name.strip_prefix("num-files-at-level") {
+            let level: usize = level.parse().ok()?;
+            return stats.levels.get(level).map(|l| l.files.to_string());
+        }
+        let entries: u64 = stats.levels.iter().map(|level| level.entries).sum();
+        let text = match name {
+            "stats" => self.stats_text(&stats),
+            "levels" | "levelstats" => levels_text(&stats),
+            "sstables" | "tables" => tables_text(family),
+            "approximate-memory-usage" | "memory" => {
+                (stats.memtable_bytes + stats.cache_bytes).to_string()
+            }
+            "cur-size-all-mem-tables" => stats.memtable_bytes.to_string(),
+            "block-cache-usage" => stats.cache_bytes.to_string(),
+            "block-cache-capacity" => self.shared.cache.capacity_bytes().to_string(),
+            "estimate-num-keys" => (entries + stats.memtable_entries).to_string(),
+            "total-sst-files-size" | "table-bytes" => stats.table_bytes().to_string(),
+            "num-immutable-mem-table" => family.views.keep().sealed.len().to_string(),
+            "num-snapshots" => self.shared.snapshots.count().to_string(),
+            "num-running-compactions" => self.background.lock().compactions.to_string(),
+            "background-errors" => u32::from(self.health.check().is_err()).to_string(),
+            "write-amplification" => format!("{:.2}", stats.write_amplification()),
+            _ => return None,
+        };
+        Some(text)
+    }
+
+    fn stats_text(&self, stats: &Stats) -> String {
+        let mut text = levels_text(stats);
+        let line = |text: &mut String, name: &str, value: String| {
+            writeln!(text, "{name:<28} {value}").expect("a string takes what is written");
+        };
+        line(&mut text, "write amplification", format!("{:.2}", stats.write_amplification()));
+        line(&mut text, "cache hit rate", format!("{:.1} %", 100.0 * stats.cache_hit_rate()));
+        for &counter in Counter::ALL {
+            let value = self.shared.statistics.get(counter);
+            if value > 0 {
+                line(&mut text, counter.name(), value.to_string());
+            }
+        }
+        text
+    }
+}
+
+fn levels_text(stats: &Stats) -> String {
+    let mut text = String::from("level     files           bytes         entries\n");
+    for (number, level) in stats.levels.iter().enumerate() {
+        let LevelStats { files, bytes, entries } = level;
+        writeln!(text, "{number:>5} {files:>9} {bytes:>15} {entries:>15}")
+            .expect("a string takes what is written");
+    }
+    text
+}
+
+fn tables_text(family: &FamilyCore) -> String {
+    let mut text = String::new();
+    for (number, level) in family.views.keep().version.levels().iter().enumerate() {
+        for table in level.tables().iter() {
+            let meta = &table.meta;
+            writeln!(
+                text,
+                "level {number} table {} bytes {} entries {} [{:?} .. {:?}]",
+                meta.number, meta.bytes, meta.entries, meta.smallest, meta.largest
+            )
+            .expect("a string takes what is written");
+        }
+    }
+    text
+}
+
+impl FamilyCore {
+    pub(crate) fn approximate_sizes(&self, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
+        let view = self.views.keep();
+        let offset = |table: &crate::table::Table, key: &[u8]| table.approximate_offset(key);
+        let mut sizes = Vec::with_capacity(ranges.len());
+        for (from, to) in ranges {
+            let mut bytes = 0;
+            for level in view.version.levels() {
+                for file in level.tables().iter() {
+                    let (smallest, largest) = (&file.meta.smallest, &file.meta.largest);
+                    let is_outside = self.order().compare(&largest.user_key, from).is_lt()
+                        || self.order().compare(&smallest.user_key, to).is_ge();
+                    if !is_outside {
+                        let table = file.table()?;
+                        bytes += offset(table, to).saturating_sub(offset(table, from));
+                    }
+                }
+            }
+            sizes.push(bytes);
+        }
+        Ok(sizes)
+    }
+}

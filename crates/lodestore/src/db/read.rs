@@ -1,0 +1,192 @@
+//! Reads: `get`, `multi_get`, and the sources of a cursor.
+//!
+//! view (no lock) -> visible sequence number -> [`Lookup`] -> cache or file
+
+use crate::error::{Error, Result};
+use crate::fs::Fs;
+use crate::key::SequenceNumber;
+use crate::merge::{LevelCursor, MergeCursor, Source};
+use crate::stats::Counter;
+use crate::sync::Arc;
+use crate::table::{BlockIndex, ReadContext, Table};
+use crate::version::LEVELS;
+
+use super::family::FamilyCore;
+use super::lookup::{Lookup, Step};
+use super::snapshot::Snapshot;
+use super::value::Value;
+use super::view::View;
+
+/// How a read is done.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Read this state of the database instead of the newest.
+    pub snapshot: Option<Snapshot>,
+    /// Keep the blocks that are read in the cache.
+    pub fill_cache: bool,
+    /// Cursors see no key before this one.
+    pub lower_bound: Option<Vec<u8>>,
+    /// Cursors see no key from this one on.
+    pub upper_bound: Option<Vec<u8>>,
+    /// Cursors see only keys that begin so. Bytewise order only.
+    pub prefix: Option<Vec<u8>>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions {
+            snapshot: None,
+            fill_cache: true,
+            lower_bound: None,
+            upper_bound: None,
+            prefix: None,
+        }
+    }
+}
+
+impl FamilyCore {
+    /// The newest value of `key` that `options` lets see.
+    #[inline]
+    pub(crate) fn get(&self, options: &ReadOptions, key: &[u8]) -> Result<Option<Value>> {
+        let view = self.views.load();
+        let sequence = self.read_sequence(options)?;
+        let statistics = &*self.shared.statistics;
+        statistics.add(Counter::Gets, 1);
+        let mut lookup = Lookup::start(&view, self.order(), statistics, key, sequence);
+        let context = self.context(options.fill_cache);
+        loop {
+            match lookup.advance() {
+                Step::Done => break,
+                Step::Table(file) => drop(file.table()?),
+                Step::Block(table, block) => lookup.supply(table.read_block(block, context)?),
+            }
+        }
+        let value = lookup.finish(&self.options.merge_operator)?;
+        if value.is_some() {
+            statistics.add(Counter::GetsFound, 1);
+        }
+        Ok(value)
+    }
+
+    /// The values of `keys`, all of one state. In each round, the blocks that
+    /// all unfinished lookups need are fetched together.
+    pub(crate) fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        keys: &[K],
+    ) -> Vec<Result<Option<Value>>> {
+        let view = self.views.load();
+        let sequence = match self.read_sequence(options) {
+            Ok(sequence) => sequence,
+            Err(error) => return keys.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let statistics = &*self.shared.statistics;
+        statistics.add(Counter::Gets, keys.len() as u64);
+        let context = self.context(options.fill_cache);
+        let order = self.order();
+        let mut lookups: Vec<Lookup<'_, '_>> = keys
+            .iter()
+            .map(|key| Lookup::start(&view, order, statistics, key.as_ref(), sequence))
+            .collect();
+        let mut failures: Vec<Option<Error>> = vec![None; keys.len()];
+        while fetch_round(&*self.shared.fs, &mut lookups, &mut failures, context) {}
+        let operator = &self.options.merge_operator;
+        let values = lookups.into_iter().zip(failures).map(|(lookup, failure)| match failure {
+            Some(error) => Err(error),
+            None => lookup.finish(operator),
+        });
+        let values: Vec<_> = values.collect();
+        let found = values.iter().filter(|v| matches!(v, Ok(Some(_)))).count();
+        statistics.add(Counter::GetsFound, found as u64);
+        values
+    }
+
+    /// The sequence number that a read with `options` sees. Call it after the
+    /// view was taken.
+    pub(crate) fn read_sequence(&self, options: &ReadOptions) -> Result<SequenceNumber> {
+        match &options.snapshot {
+            None => Ok(self.shared.visible.get()),
+            Some(snapshot) if snapshot.is_of(&self.shared.snapshots) => Ok(snapshot.sequence()),
+            Some(_) => Err(Error::invalid("the snapshot is of another database")),
+        }
+    }
+
+    /// A cursor over all entries of `view`, of all ages and kinds.
+    pub(crate) fn entries(&self, view: &View, context: &ReadContext) -> Result<MergeCursor> {
+        let memtables = std::iter::once(&view.active).chain(&view.sealed);
+        let mut sources: Vec<Source> = memtables
+            .filter(|table| !table.is_empty())
+            .map(|table| Source::Memtable(table.cursor()))
+            .collect();
+        for file in view.version.level(0).tables().iter() {
+            sources.push(Source::Table(Box::new(file.table()?.cursor(context.clone()))));
+        }
+        for level in 1..LEVELS {
+            let tables = view.version.level(level).tables();
+            if !tables.is_empty() {
+                let cursor =
+                    LevelCursor::new(Arc::clone(tables), self.order().clone(), context.clone());
+                sources.push(Source::Level(Box::new(cursor)));
+            }
+        }
+        Ok(MergeCursor::new(sources, self.order().clone()))
+    }
+}
+
+/// A block that a lookup of a `multi_get` waits for.
+struct Wanted<'v> {
+    lookup: usize,
+    table: &'v Arc<Table>,
+    block: BlockIndex,
+}
+
+/// Takes every lookup as far as the cache allows, then reads the blocks that
+/// are missing, together. False when no lookup waits any more.
+fn fetch_round<'v>(
+    fs: &dyn Fs,
+    lookups: &mut [Lookup<'v, '_>],
+    failures: &mut [Option<Error>],
+    context: &ReadContext,
+) -> bool {
+    let mut wanted: Vec<Wanted<'v>> = Vec::new();
+    for (index, lookup) in lookups.iter_mut().enumerate() {
+        if failures[index].is_some() {
+            continue;
+        }
+        match advance_in_cache(lookup, context) {
+            Ok(None) => {}
+            Ok(Some((table, block))) => wanted.push(Wanted { lookup: index, table, block }),
+            Err(error) => failures[index] = Some(error),
+        }
+    }
+    // In file order, and each block once however many lookups want it.
+    wanted.sort_by_key(|w| (Arc::as_ptr(w.table), w.block));
+    let groups: Vec<&[Wanted<'v>]> =
+        wanted.chunk_by(|a, b| Arc::ptr_eq(a.table, b.table) && a.block == b.block).collect();
+    let requests = groups.iter().map(|group| group[0].table.request(group[0].block)).collect();
+    fs.read_many(requests, &mut |index, result| {
+        let group = groups[index];
+        match group[0].table.accept(group[0].block, result, context) {
+            Ok(block) => group.iter().for_each(|w| lookups[w.lookup].supply(block.clone())),
+            Err(error) => group.iter().for_each(|w| failures[w.lookup] = Some(error.clone())),
+        }
+    });
+    !wanted.is_empty()
+}
+
+/// Takes a lookup to its end or to a block that is not in the cache.
+fn advance_in_cache<'v>(
+    lookup: &mut Lookup<'v, '_>,
+    context: &ReadContext,
+) -> Result<Option<(&'v Arc<Table>, BlockIndex)>> {
+    loop {
+        match lookup.advance() {
+            Step::Done => return Ok(None),
+            Step::Table(file) => drop(file.table()?),
+            Step::Block(table, block) => match table.cached_block(block, context) {
+                Some(found) => lookup.supply(found),
+                None => return Ok(Some((table, block))),
+            },
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Replaying the log when a database is opened.
+//!
+//! First everything is read and checked without consequences; then it is read
+//! again into memtables, and those are written to tables, installed by one
+//! edit. A crash anywhere in between changes nothing: the log is still there.
+
+use std::path::{Path, PathBuf};
+
+use crate::batch::{BatchRef, FamilyId, Record};
+use crate::error::{Error, Result};
+use crate::fs::Fs;
+use crate::key::{Kind, SequenceNumber, trailer};
+use crate::memtable::Memtable;
+use crate::sync::{Arc, Mutex};
+use crate::version::manifest::ManifestIdentity;
+use crate::version::{State, VersionEdit};
+use crate::wal::{self, Access, Place, Predecessor, Recovery};
+
+use super::commit::{ActiveMemtable, CommitState};
+use super::engine::Engine;
+use super::family::FamilyCore;
+use super::logs::ActiveLog;
+use super::open::log_files;
+
+/// A log that was checked: where it is and which segments count.
+pub(crate) struct CheckedLog {
+    first_live: u64,
+    segments: Vec<(u64, PathBuf)>,
+    predecessor: Option<Predecessor>,
+    is_empty: bool,
+}
+
+/// Reads the whole log and checks that it fits the manifest.
+///
+/// # Errors
+/// `Corruption` if acknowledged records are damaged or missing, or if the
+/// manifest is older than the log.
+pub(crate) fn check(
+    fs: &Arc<dyn Fs>,
+    directory: &Path,
+    state: &State,
+    manifest: &ManifestIdentity,
+) -> Result<CheckedLog> {
+    let first_live = state.oldest_log_number().unwrap_or(0);
+    let segments = log_files(&**fs, directory)?;
+    let mut is_empty = true;
+    let mut expected: Option<SequenceNumber> = None;
+    let recovery = recover(fs, first_live, &segments, &mut |place, payload| {
+        let batch = decode(place, payload)?;
+        is_empty = false;
+        if expected.is_some_and(|expected| batch.sequence() < expected) {
+            return Err(Error::corruption(place.path, place.offset, "sequence numbers go back"));
+        }
+        expected = Some(batch.sequence() + u64::from(batch.sequence_count()));
+        batch.records().try_for_each(|record| check_record(place, state, record))
+    })?;
+    for segment in &recovery.segments {
+        let header = &segment.header;
+        if header.manifest_edit > manifest.edit {
+            let what = format!(
+                "log {} was begun after edit {} of the manifest, which ends at edit {}: \
+                 an older manifest was put back, or its end is lost",
+                header.number, header.manifest_edit, manifest.edit
+            );
+            return Err(Error::corruption(&segment.path, 0, what));
+        }
+    }
+    let used = |number| recovery.segments.iter().any(|s| s.header.number == number);
+    let segments = segments.into_iter().filter(|(number, _)| used(*number)).collect();
+    Ok(CheckedLog { first_live, segments, predecessor: recovery.as_predecessor(), is_empty })
+}
+
+fn recover(
+    fs: &Arc<dyn Fs>,
+    first_live: u64,
+    segments: &[(u64, PathBuf)],
+    visit: &mut dyn FnMut(Place<'_>, &[u8]) -> Result<()>,
+) -> Result<Recovery> {
+    wal::recover(&**fs, first_live, segments, Access::ReadWrite, visit)
+}
+
+fn decode<'a>(place: Place<'_>, payload: &'a [u8]) -> Result<BatchRef<'a>> {
+    BatchRef::decode(payload).map_err(|what| Error::corruption(place.path, place.offset, what))
+}
+
+/// Refuses what this build cannot replay without losing something.
+fn check_record(place: Place<'_>, state: &State, record: Record<'_>) -> Result<()> {
+    match record {
+        Record::Entry { family, .. } if family.0 >= state.next_family_id => {
+            let what = format!("family {} was never created", family.0);
+            Err(Error::corruption(place.path, place.offset, what))
+        }
+        Record::Entry { kind: Kind::Put | Kind::Delete | Kind::Merge, .. } | Record::Opaque(_) => {
+            Ok(())
+        }
+        _ => Err(Error::incompatible(place.path, "a record of a kind that is not supported yet")),
+    }
+}
+
+/// Replays into tables, installs them and begins a new log.
+pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> {
+    let mut commit = engine.commit.lock();
+    let created = Mutex::new(Vec::new());
+    let mut replay = Replay { engine, commit: &mut commit, edit: VersionEdit::default() };
+    if !log.is_empty {
+        let written = replay.run(log, &mut |replay| replay.write_full(&created));
+        let written = written.and_then(|()| replay.write_all(&created));
+        if let Err(error) = written {
+            engine.remove_tables(&created.lock());
+            return Err(error);
+        }
+    }
+    let mut edit = replay.edit;
+    // Whatever the log held is in the tables of this edit.
+    let next_log = engine.versions.new_file_number();
+    for family in engine.families.load().all() {
+        edit.log_numbers.push((family.id.0, next_log));
+    }
+    edit.last_sequence = Some(commit.last_sequence);
+    engine.versions.apply(edit, |id, version| {
+        if let Some(family) = engine.families.load().get(FamilyId(id)) {
+            family.views.install(Arc::clone(version), None);
+        }
+    })?;
+    engine.shared.visible.publish(commit.last_sequence);
+    if engine.options.logging {
+        commit.log = Some(ActiveLog::after(log.predecessor));
+        engine.rotate_log(&mut commit)?;
+    }
+    Ok(())
+}
+
+/// Replays into memtables only, however large they get.
+pub(crate) fn into_memtables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> {
+    let mut commit = engine.commit.lock();
+    let mut replay = Replay { engine, commit: &mut commit, edit: VersionEdit::default() };
+    replay.run(log, &mut |_| Ok(()))?;
+    engine.shared.visible.publish(commit.last_sequence);
+    Ok(())
+}
+
+struct Replay<'a> {
+    engine: &'a Arc<Engine>,
+    commit: &'a mut CommitState,
+    edit: VersionEdit,
+}
+
+impl Replay<'_> {
+    /// Inserts every record that is in no table yet; calls `after` after each
+    /// batch.
+    fn run(
+        &mut self,
+        log: &CheckedLog,
+        after: &mut dyn FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let fs = &self.engine.shared.fs;
+        recover(fs, log.first_live, &log.segments, &mut |place, payload| {
+            self.insert(place, decode(place, payload)?);
+            after(self)
+        })?;
+        Ok(())
+    }
+
+    fn insert(&mut self, place: Place<'_>, batch: BatchRef<'_>) {
+        let mut sequence = batch.sequence();
+        for record in batch.records() {
+            if let Record::Entry { family, kind, key, value } = record {
+                if self.is_wanted(family, place.number) {
+                    self.commit.insert(family, key, trailer(sequence, kind), value);
+                }
+                sequence += 1;
+            }
+        }
+        self.commit.last_sequence = self.commit.last_sequence.max(sequence.saturating_sub(1));
+    }
+
+    /// False for records of dropped families and of families whose tables hold
+    /// what this segment held.
+    fn is_wanted(&self, family: FamilyId, segment: u64) -> bool {
+        self.commit.memtable(family).is_some()
+            && self.engine.versions.log_number(family.0).is_some_and(|first| segment >= first)
+    }
+
+    /// Writes memtables that are full to tables.
+    fn write_full(&mut self, created: &Mutex<Vec<u64>>) -> Result<()> {
+        let full = std::mem::take(&mut self.commit.full);
+        full.into_iter().try_for_each(|family| self.write(family, created))
+    }
+
+    fn write_all(&mut self, created: &Mutex<Vec<u64>>) -> Result<()> {
+        self.commit.full.clear();
+        let families = self.engine.family_ids();
+        families.into_iter().try_for_each(|family| self.write(family, created))
+    }
+
+    /// Writes a family's memtable to a table and begins an empty one.
+    fn write(&mut self, id: FamilyId, created: &Mutex<Vec<u64>>) -> Result<()> {
+        let Some(active) = self.commit.memtable(id) else { return Ok(()) };
+        if active.table.is_empty() {
+            return Ok(());
+        }
+        let (family, full): (Arc<FamilyCore>, Arc<Memtable>) =
+            (Arc::clone(&active.family), Arc::clone(&active.table));
+        for meta in self.engine.write_memtable(&family, &full, created)? {
+            self.edit.tables_added.push((id.0, 0, meta));
+        }
+        let (table, writer) = Memtable::new(family.order().clone());
+        family.views.begin(Arc::clone(&table));
+        self.commit.put_memtable(ActiveMemtable::new(&family, table, writer));
+        Ok(())
+    }
+}

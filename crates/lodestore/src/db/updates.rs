@@ -1,0 +1,132 @@
+//! The log as a source: what was written from a sequence number on, for
+//! replicas and change feeds; and pins that keep it.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use crate::batch::WriteBatch;
+use crate::error::{Error, Result};
+use crate::key::SequenceNumber;
+use crate::sync::{Arc, Weak};
+use crate::wal::SegmentReader;
+
+use super::engine::Engine;
+use super::logs::SegmentPlace;
+
+/// Keeps log segments from a sequence number on; dropping it releases them.
+#[derive(Debug)]
+pub struct LogPin {
+    pub(crate) sequence: SequenceNumber,
+    pub(crate) engine: Weak<Engine>,
+}
+
+impl LogPin {
+    /// The first sequence number that is kept.
+    pub fn sequence(&self) -> SequenceNumber {
+        self.sequence
+    }
+}
+
+impl Drop for LogPin {
+    fn drop(&mut self) {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.logs.unpin(self.sequence);
+            engine.logs.retire(engine.versions.log_number_min());
+        }
+    }
+}
+
+/// Batches in the order in which they were committed. Batches of several
+/// writers that were committed together come as one.
+#[derive(Debug)]
+pub struct Updates {
+    engine: Arc<Engine>,
+    /// Keeps the segments that are still to be read.
+    _pin: LogPin,
+    /// Batches that end before this are passed over.
+    from: SequenceNumber,
+    /// Where the iteration ends: what was visible at its start.
+    until: SequenceNumber,
+    segments: VecDeque<SegmentPlace>,
+    reader: Option<(PathBuf, SegmentReader)>,
+    done: bool,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("directory", &self.shared.directory).finish()
+    }
+}
+
+impl Engine {
+    pub(crate) fn updates_since(self: &Arc<Self>, from: SequenceNumber) -> Result<Updates> {
+        if !self.options.logging {
+            return Err(Error::invalid("updates come from the log, which is off"));
+        }
+        let pin = self.logs.pin(self, from);
+        let until = self.shared.visible.get();
+        let (kept_from, segments) = self.logs.segments_since(from);
+        if from <= until && kept_from > from.max(1) {
+            return Err(Error::missing(format!(
+                "the log from sequence number {from}: it is kept from {kept_from} on"
+            )));
+        }
+        Ok(Updates {
+            engine: Arc::clone(self),
+            _pin: pin,
+            from,
+            until,
+            segments: segments.into(),
+            reader: None,
+            done: false,
+        })
+    }
+}
+
+impl Updates {
+    fn open(&self, segment: &SegmentPlace) -> Result<SegmentReader> {
+        let fs = &*self.engine.shared.fs;
+        let mut reader = SegmentReader::open(fs, &segment.path, segment.number)?;
+        if let Some(bytes) = segment.sealed_bytes {
+            reader.set_limit(bytes);
+        }
+        Ok(reader)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<(SequenceNumber, WriteBatch)>> {
+        loop {
+            let Some((path, reader)) = &mut self.reader else {
+                let Some(segment) = self.segments.pop_front() else { return Ok(None) };
+                self.reader = Some((segment.path.clone(), self.open(&segment)?));
+                continue;
+            };
+            let Some((offset, payload)) = reader.next()? else {
+                self.reader = None;
+                continue;
+            };
+            let batch = WriteBatch::from_bytes(payload.to_vec())
+                .map_err(|what| Error::corruption(path, offset, what))?;
+            let first = batch.sequence();
+            let last = first + u64::from(batch.sequence_count()).max(1) - 1;
+            if first > self.until {
+                return Ok(None);
+            }
+            if last >= self.from {
+                return Ok(Some((first, batch)));
+            }
+        }
+    }
+}
+
+impl Iterator for Updates {
+    type Item = Result<(SequenceNumber, WriteBatch)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let item = self.next_batch().transpose();
+        self.done = !matches!(item, Some(Ok(_)));
+        item
+    }
+}

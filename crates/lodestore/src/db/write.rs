@@ -1,0 +1,276 @@
+//! Writes: group commit.
+//!
+//! batch -> queue -> (leader:) room -> sequence numbers -> log -> memtables ->
+//! publish
+//!
+//! A writer that finds nobody at work leads: it commits its own batch at once.
+//! Writers that come meanwhile queue up; the leader hands the lead to the
+//! first of them, who commits all of them as one log record.
+//! Invariants: one leader at a time, who alone holds the commit state; a
+//! sequence number is published after everything up to it is in its memtable;
+//! a batch is in the log before it is in a memtable.
+
+use crate::batch::{Record, WriteBatch};
+use crate::error::{Error, Result};
+use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber, trailer};
+use crate::options::WriteOptions;
+use crate::stats::Counter;
+use crate::sync::{Arc, Condvar, Mutex};
+
+use super::commit::CommitState;
+use super::engine::Engine;
+
+/// A group is closed at this size, so that its first writer does not wait
+/// long for the last.
+const GROUP_BYTES_MAX: usize = 1 << 20;
+
+/// Writers waiting for the leader.
+#[derive(Default)]
+pub(crate) struct CommitQueue {
+    state: Mutex<QueueState>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    has_leader: bool,
+    waiting: Vec<Arc<Ticket>>,
+}
+
+/// A waiting writer: its batch goes in, its outcome and the batch come back.
+struct Ticket {
+    state: Mutex<TicketState>,
+    changed: Condvar,
+}
+
+struct TicketState {
+    batch: WriteBatch,
+    options: WriteOptions,
+    /// Set when the leader is done and this writer is to lead.
+    leads: bool,
+    outcome: Option<Result<SequenceNumber>>,
+}
+
+impl Ticket {
+    fn new(options: WriteOptions, batch: WriteBatch) -> Arc<Ticket> {
+        let state = TicketState { batch, options, leads: false, outcome: None };
+        Arc::new(Ticket { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    /// Waits for an outcome or the lead; `None` means the lead.
+    fn wait(&self) -> Option<Result<SequenceNumber>> {
+        let mut state = self.state.lock();
+        while state.outcome.is_none() && !state.leads {
+            state = self.changed.wait(state);
+        }
+        state.outcome.take()
+    }
+
+    fn finish(&self, batch: WriteBatch, outcome: Result<SequenceNumber>) {
+        let mut state = self.state.lock();
+        state.batch = batch;
+        state.outcome = Some(outcome);
+        self.changed.notify_one();
+    }
+}
+
+impl Engine {
+    /// Commits `batch`, alone or with others. Gives the sequence number of its
+    /// last record.
+    pub(crate) fn write(
+        self: &Arc<Self>,
+        options: WriteOptions,
+        batch: &mut WriteBatch,
+    ) -> Result<SequenceNumber> {
+        batch.check()?;
+        if options.sync && !self.options.logging {
+            return Err(Error::invalid("a synced write needs the log, which is off: use flush"));
+        }
+        {
+            let mut queue = self.queue.state.lock();
+            if queue.has_leader {
+                let ticket = Ticket::new(options, std::mem::take(batch));
+                queue.waiting.push(Arc::clone(&ticket));
+                drop(queue);
+                return self.follow(&ticket, batch);
+            }
+            queue.has_leader = true;
+        }
+        let result = self.commit_one(options, batch);
+        self.hand_over_lead();
+        result
+    }
+
+    /// Waits until a leader has committed this writer's batch, or leads.
+    fn follow(
+        self: &Arc<Self>,
+        ticket: &Arc<Ticket>,
+        batch: &mut WriteBatch,
+    ) -> Result<SequenceNumber> {
+        let outcome = match ticket.wait() {
+            Some(outcome) => outcome,
+            None => {
+                self.lead();
+                let outcome = ticket.state.lock().outcome.take();
+                outcome.expect("the leader's own batch is in the group")
+            }
+        };
+        *batch = std::mem::take(&mut ticket.state.lock().batch);
+        outcome
+    }
+
+    /// Commits the waiting writers, this one first, and hands the lead over.
+    fn lead(self: &Arc<Self>) {
+        let tickets = self.take_group();
+        let mut batches: Vec<WriteBatch> = Vec::with_capacity(tickets.len());
+        let mut sync = false;
+        for ticket in &tickets {
+            let mut state = ticket.state.lock();
+            sync |= state.options.sync;
+            batches.push(std::mem::take(&mut state.batch));
+        }
+        let outcomes = self.commit_group(WriteOptions { sync }, &mut batches);
+        for ((ticket, batch), outcome) in tickets.iter().zip(batches).zip(outcomes) {
+            ticket.finish(batch, outcome);
+        }
+        self.hand_over_lead();
+    }
+
+    /// The writers at the front of the queue, up to the size of a group.
+    fn take_group(&self) -> Vec<Arc<Ticket>> {
+        let mut queue = self.queue.state.lock();
+        let mut bytes = 0;
+        let mut count = 0;
+        for ticket in &queue.waiting {
+            bytes += ticket.state.lock().batch.bytes();
+            if count > 0 && bytes > GROUP_BYTES_MAX {
+                break;
+            }
+            count += 1;
+        }
+        queue.waiting.drain(..count).collect()
+    }
+
+    fn hand_over_lead(&self) {
+        let mut queue = self.queue.state.lock();
+        match queue.waiting.first() {
+            None => queue.has_leader = false,
+            Some(ticket) => {
+                ticket.state.lock().leads = true;
+                ticket.changed.notify_one();
+            }
+        }
+    }
+
+    /// Commits one batch.
+    fn commit_one(
+        self: &Arc<Self>,
+        options: WriteOptions,
+        batch: &mut WriteBatch,
+    ) -> Result<SequenceNumber> {
+        let mut commit = self.commit.lock();
+        self.prepare(&mut commit)?;
+        self.check_families(&commit, batch)?;
+        let first = commit.last_sequence + 1;
+        let last = self.number(batch, first)?;
+        self.log_and_insert(&mut commit, options, first, last, batch)?;
+        Ok(last)
+    }
+
+    /// Commits batches as one log record. A batch that names an unknown family
+    /// fails alone; a failure of the log is everybody's.
+    fn commit_group(
+        self: &Arc<Self>,
+        options: WriteOptions,
+        batches: &mut [WriteBatch],
+    ) -> Vec<Result<SequenceNumber>> {
+        let mut commit = self.commit.lock();
+        if let Err(error) = self.prepare(&mut commit) {
+            return batches.iter().map(|_| Err(error.clone())).collect();
+        }
+        let first = commit.last_sequence + 1;
+        let mut last = commit.last_sequence;
+        let mut group = std::mem::take(&mut commit.group);
+        group.clear();
+        let mut outcomes = Vec::with_capacity(batches.len());
+        for batch in batches {
+            let numbered =
+                self.check_families(&commit, batch).and_then(|()| self.number(batch, last + 1));
+            if let Ok(sequence) = numbered {
+                last = sequence;
+                group.append(batch);
+            }
+            outcomes.push(numbered);
+        }
+        if !group.is_empty() {
+            group.set_sequence(first);
+            if let Err(error) = self.log_and_insert(&mut commit, options, first, last, &group) {
+                outcomes.iter_mut().for_each(|outcome| *outcome = Err(error.clone()));
+            }
+        }
+        commit.group = group;
+        outcomes
+    }
+
+    /// Gives the batch's records the numbers from `first` on; returns the last.
+    pub(crate) fn number(
+        &self,
+        batch: &mut WriteBatch,
+        first: SequenceNumber,
+    ) -> Result<SequenceNumber> {
+        batch.set_sequence(first);
+        let last = first + u64::from(batch.sequence_count()) - 1;
+        if last > SEQUENCE_MAX {
+            return Err(Error::invalid("the database has used up its 2^56 sequence numbers"));
+        }
+        Ok(last)
+    }
+
+    /// Refuses batches for families that are not there, and operands that no
+    /// operator could merge, before anything of them is logged.
+    pub(crate) fn check_families(&self, commit: &CommitState, batch: &WriteBatch) -> Result<()> {
+        for record in batch.records() {
+            let Record::Entry { family, kind, .. } = record else { continue };
+            let Some(memtable) = commit.memtable(family) else {
+                return Err(Error::missing(format!("family number {}", family.0)));
+            };
+            if kind == Kind::Merge && !memtable.merges {
+                return Err(Error::invalid("merge needs a family with a merge operator"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The commit itself: log, memtables, publication. `batch` is numbered from
+    /// `first` to `last`.
+    pub(crate) fn log_and_insert(
+        &self,
+        commit: &mut CommitState,
+        options: WriteOptions,
+        first: SequenceNumber,
+        last: SequenceNumber,
+        batch: &WriteBatch,
+    ) -> Result<()> {
+        if self.options.logging {
+            self.append_to_log(commit, options, batch)?;
+        }
+        commit.last_sequence = last;
+        insert(commit, batch, first);
+        self.shared.visible.publish(last);
+        let statistics = &self.shared.statistics;
+        statistics.add(Counter::CommitGroups, 1);
+        statistics.add(Counter::RecordsWritten, u64::from(batch.sequence_count()));
+        statistics.add(Counter::UserBytesWritten, batch.bytes() as u64);
+        Ok(())
+    }
+}
+
+/// Puts the batch's records into their memtables.
+fn insert(commit: &mut CommitState, batch: &WriteBatch, first: SequenceNumber) {
+    let mut sequence = first;
+    for record in batch.records() {
+        if let Record::Entry { family, kind, key, value } = record {
+            commit.insert(family, key, trailer(sequence, kind), value);
+            sequence += 1;
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The arena: memory that is given out piece by piece and freed all at once.
+//!
+//! A piece is known by a 32-bit reference, half as large as a pointer: the
+//! upper bits choose a block, the lower bits count units from its start.
+//! Blocks grow with what was taken before, so that a small memtable stays
+//! small and a large one asks the allocator rarely.
+//!
+//! Invariants: one thread takes; a block never moves; whoever holds a
+//! reference got it through an acquire load that pairs with a release store
+//! made after the piece was written, so the table of blocks and the piece are
+//! plain memory.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::UnsafeCell;
+use std::ptr;
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
+
+const BLOCK_BYTES_MIN: usize = 8 << 10;
+/// The size of a huge page, which a block may become.
+const BLOCK_BYTES_MAX: usize = 2 << 20;
+const BLOCK_ALIGN: usize = 64;
+
+/// Pieces of whole units of `UNIT` bytes, `1 << SLOT_BITS` in a block at most.
+pub(super) struct Arena<const UNIT: usize, const SLOT_BITS: u32> {
+    /// The start of each block. A raw pointer, because readers look up blocks
+    /// while the writer adds others.
+    table: *mut *mut u8,
+    filling: UnsafeCell<Filling>,
+    bytes: AtomicUsize,
+}
+
+/// What only the writer needs.
+struct Filling {
+    /// Units given out of the last block, and units in it.
+    used: usize,
+    capacity: usize,
+    blocks: Vec<Layout>,
+    /// Pieces that are blocks by themselves, outside of the table.
+    outside: Vec<(*mut u8, Layout)>,
+}
+
+// SAFETY: `filling` is touched only by the one thread that takes (see `take`);
+// table and blocks are read as the module's invariants say.
+unsafe impl<const UNIT: usize, const SLOT_BITS: u32> Send for Arena<UNIT, SLOT_BITS> {}
+// SAFETY: as above.
+unsafe impl<const UNIT: usize, const SLOT_BITS: u32> Sync for Arena<UNIT, SLOT_BITS> {}
+
+impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
+    const BLOCKS_MAX: usize = {
+        let addressable = 1 << (32 - SLOT_BITS);
+        if addressable < 8192 { addressable } else { 8192 }
+    };
+
+    pub(super) fn new() -> Self {
+        let table = vec![ptr::null_mut::<u8>(); Self::BLOCKS_MAX].into_boxed_slice();
+        let filling = Filling { used: 0, capacity: 0, blocks: Vec::new(), outside: Vec::new() };
+        Arena {
+            table: Box::into_raw(table).cast(),
+            filling: UnsafeCell::new(filling),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bytes taken from the allocator.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The piece that `reference` names.
+    ///
+    /// # Safety
+    /// `reference` came from this arena's `take`, and was received as the
+    /// module's invariants say.
+    #[inline]
+    pub(super) unsafe fn at(&self, reference: u32) -> *mut u8 {
+        let slot = reference as usize & ((1 << SLOT_BITS) - 1);
+        // SAFETY: `take` filled this place of the table before it returned the
+        // reference, and the slot lies within the block.
+        unsafe { (*self.table.add((reference >> SLOT_BITS) as usize)).add(slot * UNIT) }
+    }
+
+    /// Uninitialised memory for `bytes`, which must fit the smallest block,
+    /// and its reference. It is aligned as whole units from a cache line are.
+    ///
+    /// # Safety
+    /// No other thread takes from this arena at the same time.
+    ///
+    /// # Panics
+    /// If the references are exhausted.
+    #[inline]
+    pub(super) unsafe fn take(&self, bytes: usize) -> (u32, *mut u8) {
+        debug_assert!(bytes <= BLOCK_BYTES_MIN.max(UNIT));
+        // SAFETY: the caller is the only one to touch this.
+        let filling = unsafe { &mut *self.filling.get() };
+        let units = bytes.div_ceil(UNIT);
+        if filling.used + units > filling.capacity {
+            self.add_block(filling);
+        }
+        let slot = filling.used;
+        filling.used += units;
+        let block = filling.blocks.len() - 1;
+        // SAFETY: the block is in the table and has room for slot and units.
+        let piece = unsafe { (*self.table.add(block)).add(slot * UNIT) };
+        ((block << SLOT_BITS | slot) as u32, piece)
+    }
+
+    /// Uninitialised memory without a reference, of any size.
+    ///
+    /// # Safety
+    /// As for [`Arena::take`].
+    pub(super) unsafe fn take_outside(&self, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller is the only one to touch this.
+        let filling = unsafe { &mut *self.filling.get() };
+        let (piece, layout) = self.allocate(bytes.max(1));
+        filling.outside.push((piece, layout));
+        piece
+    }
+
+    /// Calls `visit` with every unit given out.
+    ///
+    /// # Safety
+    /// As for [`Arena::take`].
+    pub(super) unsafe fn for_each_unit(&self, mut visit: impl FnMut(*mut u8)) {
+        // SAFETY: the caller is the only one to touch this.
+        let filling = unsafe { &*self.filling.get() };
+        for (i, layout) in filling.blocks.iter().enumerate() {
+            let last = i + 1 == filling.blocks.len();
+            let used = if last { filling.used } else { Self::capacity_of(layout.size()) };
+            for slot in 0..used {
+                // SAFETY: the slot lies within the block.
+                visit(unsafe { (*self.table.add(i)).add(slot * UNIT) });
+            }
+        }
+    }
+
+    fn capacity_of(block_bytes: usize) -> usize {
+        (block_bytes / UNIT).min(1 << SLOT_BITS)
+    }
+
+    #[cold]
+    fn add_block(&self, filling: &mut Filling) {
+        let block = filling.blocks.len();
+        assert!(block < Self::BLOCKS_MAX, "a memtable is sealed long before its arena is full");
+        let (start, layout) = self.allocate(block_bytes_after(self.bytes()));
+        filling.blocks.push(layout);
+        filling.used = 0;
+        filling.capacity = Self::capacity_of(layout.size());
+        // SAFETY: the place is within the table, and no reference to it is
+        // known to anyone yet.
+        unsafe { self.table.add(block).write(start) };
+    }
+
+    fn allocate(&self, bytes: usize) -> (*mut u8, Layout) {
+        let align = if bytes == BLOCK_BYTES_MAX { BLOCK_BYTES_MAX } else { BLOCK_ALIGN };
+        let layout = Layout::from_size_align(bytes, align).expect("a block fits the address space");
+        // SAFETY: the layout is not empty.
+        let start = unsafe { alloc(layout) };
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        if bytes == BLOCK_BYTES_MAX {
+            advise_huge_page(start);
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        (start, layout)
+    }
+}
+
+impl<const UNIT: usize, const SLOT_BITS: u32> Drop for Arena<UNIT, SLOT_BITS> {
+    fn drop(&mut self) {
+        let filling = self.filling.get_mut();
+        // SAFETY: the table was a box of this length; each block and piece
+        // came from `alloc` with its layout, and nobody can reach them now.
+        unsafe {
+            let table = ptr::slice_from_raw_parts_mut(self.table, Self::BLOCKS_MAX);
+            let table = Box::from_raw(table);
+            for (&start, &layout) in table.iter().zip(&filling.blocks) {
+                dealloc(start, layout);
+            }
+            for &(start, layout) in &filling.outside {
+                dealloc(start, layout);
+            }
+        }
+    }
+}
+
+/// The size of the next block: an eighth of what there is, so that little is
+/// taken in vain, and huge pages as soon as one is a quarter.
+fn block_bytes_after(bytes: usize) -> usize {
+    if bytes >= 4 * BLOCK_BYTES_MAX {
+        return BLOCK_BYTES_MAX;
+    }
+    1 << (bytes / 8).max(BLOCK_BYTES_MIN).ilog2()
+}
+
+/// Asks for one huge page under a block: entries lie far apart, so that with
+/// small pages a lookup waits for address translations too.
+fn advise_huge_page(block: *mut u8) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the block was allocated with this size and alignment; the advice
+    // changes nothing that the program can see. Without huge pages it fails,
+    // and small ones do.
+    unsafe {
+        let _ =
+            rustix::mm::madvise(block.cast(), BLOCK_BYTES_MAX, rustix::mm::Advice::LinuxHugepage);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = block;
+}

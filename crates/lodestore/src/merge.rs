@@ -1,1 +1,0 @@
-//! K-way merge.

@@ -1,0 +1,295 @@
+//! Many sorted sources as one: the cursor that compactions and scans walk.
+//!
+//! `Source` (a memtable, a table, a level) -> [`MergeCursor`] -> `visible`
+//!
+//! A heap holds one entry for each source that has a position: the first eight
+//! bytes of its key as a number, and the source's index. In bytewise order
+//! most comparisons are decided by the numbers alone. Entries are unique, so
+//! sources never tie.
+
+use std::cmp::Ordering;
+
+use crate::cursor::Cursor;
+use crate::error::Result;
+use crate::key::{KeyOrder, Trailer, head};
+use crate::memtable::MemtableCursor;
+use crate::table::TableCursor;
+
+mod level;
+
+pub(crate) use level::LevelCursor;
+
+/// One of the places that entries come from.
+pub(crate) enum Source {
+    Memtable(MemtableCursor),
+    Table(Box<TableCursor>),
+    Level(Box<LevelCursor>),
+}
+
+macro_rules! each {
+    ($self:expr, $cursor:ident => $call:expr) => {
+        match $self {
+            Source::Memtable($cursor) => $call,
+            Source::Table($cursor) => $call,
+            Source::Level($cursor) => $call,
+        }
+    };
+}
+
+impl Cursor for Source {
+    #[inline]
+    fn valid(&self) -> bool {
+        each!(self, c => c.valid())
+    }
+    fn seek_to_first(&mut self) {
+        each!(self, c => c.seek_to_first())
+    }
+    fn seek_to_last(&mut self) {
+        each!(self, c => c.seek_to_last())
+    }
+    fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
+        each!(self, c => c.seek(user_key, trailer))
+    }
+    fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
+        each!(self, c => c.seek_for_prev(user_key, trailer))
+    }
+    #[inline]
+    fn next(&mut self) {
+        each!(self, c => c.next())
+    }
+    #[inline]
+    fn prev(&mut self) {
+        each!(self, c => c.prev())
+    }
+    #[inline]
+    fn user_key(&self) -> &[u8] {
+        each!(self, c => c.user_key())
+    }
+    #[inline]
+    fn trailer(&self) -> Trailer {
+        each!(self, c => c.trailer())
+    }
+    #[inline]
+    fn value(&self) -> &[u8] {
+        each!(self, c => c.value())
+    }
+    fn status(&self) -> Result<()> {
+        each!(self, c => c.status())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// A source that has a position, in the heap.
+#[derive(Clone, Copy)]
+struct Standing {
+    /// The head of the key there; 0 where the order is not bytewise.
+    head: u64,
+    source: u32,
+}
+
+/// The entries of all sources in one order.
+pub(crate) struct MergeCursor {
+    sources: Vec<Source>,
+    /// A binary heap: its first element is where the cursor is.
+    heap: Vec<Standing>,
+    direction: Direction,
+    order: KeyOrder,
+    failed: bool,
+}
+
+impl MergeCursor {
+    pub(crate) fn new(sources: Vec<Source>, order: KeyOrder) -> MergeCursor {
+        let heap = Vec::with_capacity(sources.len());
+        MergeCursor { sources, heap, direction: Direction::Forward, order, failed: false }
+    }
+
+    /// Puts every source that has a position into the heap.
+    fn rebuild(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.heap.clear();
+        self.failed = false;
+        for index in 0..self.sources.len() {
+            let source = &self.sources[index];
+            if source.valid() {
+                let standing = self.standing(index as u32);
+                self.heap.push(standing);
+            } else {
+                self.failed |= source.status().is_err();
+            }
+        }
+        for position in (0..self.heap.len() / 2).rev() {
+            self.sift_down(position);
+        }
+        self.stop_if_failed();
+    }
+
+    /// A source that failed hides entries: going on without it would be wrong.
+    fn stop_if_failed(&mut self) {
+        if self.failed {
+            self.heap.clear();
+        }
+    }
+
+    #[inline]
+    fn standing(&self, source: u32) -> Standing {
+        let head = match self.order {
+            KeyOrder::Bytewise => head(self.sources[source as usize].user_key()),
+            KeyOrder::Custom(_) => 0,
+        };
+        Standing { head, source }
+    }
+
+    /// True if `a` comes before `b` in the direction of travel.
+    #[inline]
+    fn precedes(&self, a: Standing, b: Standing) -> bool {
+        let by_head = a.head.cmp(&b.head);
+        let ordering = if by_head != Ordering::Equal { by_head } else { self.compare(a, b) };
+        match self.direction {
+            Direction::Forward => ordering == Ordering::Less,
+            Direction::Reverse => ordering == Ordering::Greater,
+        }
+    }
+
+    #[inline]
+    fn compare(&self, a: Standing, b: Standing) -> Ordering {
+        let (a, b) = (&self.sources[a.source as usize], &self.sources[b.source as usize]);
+        self.order.compare_entries((a.user_key(), a.trailer()), (b.user_key(), b.trailer()))
+    }
+
+    #[inline]
+    fn sift_down(&mut self, mut position: usize) {
+        loop {
+            let (left, right) = (2 * position + 1, 2 * position + 2);
+            if left >= self.heap.len() {
+                return;
+            }
+            let mut child = left;
+            if right < self.heap.len() && self.precedes(self.heap[right], self.heap[left]) {
+                child = right;
+            }
+            if !self.precedes(self.heap[child], self.heap[position]) {
+                return;
+            }
+            self.heap.swap(position, child);
+            position = child;
+        }
+    }
+
+    /// Restores the heap after its first source has moved.
+    #[inline]
+    fn first_moved(&mut self) {
+        let source = self.heap[0].source;
+        if self.sources[source as usize].valid() {
+            self.heap[0] = self.standing(source);
+        } else {
+            self.failed |= self.sources[source as usize].status().is_err();
+            self.heap.swap_remove(0);
+            self.stop_if_failed();
+        }
+        if self.heap.len() > 1 {
+            self.sift_down(0);
+        }
+    }
+
+    #[inline]
+    fn current(&self) -> &Source {
+        &self.sources[self.heap[0].source as usize]
+    }
+
+    /// Brings all other sources to the other side of the entry here.
+    fn turn(&mut self, direction: Direction) {
+        let here = self.heap[0].source as usize;
+        let user_key = self.user_key().to_vec();
+        let trailer = self.trailer();
+        for (index, source) in self.sources.iter_mut().enumerate() {
+            if index == here {
+                continue;
+            }
+            match direction {
+                Direction::Forward => source.seek(&user_key, trailer),
+                Direction::Reverse => source.seek_for_prev(&user_key, trailer),
+            }
+        }
+        self.rebuild(direction);
+    }
+}
+
+impl Cursor for MergeCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
+    fn seek_to_first(&mut self) {
+        self.sources.iter_mut().for_each(Source::seek_to_first);
+        self.rebuild(Direction::Forward);
+    }
+
+    fn seek_to_last(&mut self) {
+        self.sources.iter_mut().for_each(Source::seek_to_last);
+        self.rebuild(Direction::Reverse);
+    }
+
+    fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
+        self.sources.iter_mut().for_each(|s| s.seek(user_key, trailer));
+        self.rebuild(Direction::Forward);
+    }
+
+    fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
+        self.sources.iter_mut().for_each(|s| s.seek_for_prev(user_key, trailer));
+        self.rebuild(Direction::Reverse);
+    }
+
+    #[inline]
+    fn next(&mut self) {
+        if self.direction == Direction::Reverse {
+            self.turn(Direction::Forward);
+            if !self.valid() {
+                return;
+            }
+        }
+        let source = self.heap[0].source as usize;
+        self.sources[source].next();
+        self.first_moved();
+    }
+
+    #[inline]
+    fn prev(&mut self) {
+        if self.direction == Direction::Forward {
+            self.turn(Direction::Reverse);
+            if !self.valid() {
+                return;
+            }
+        }
+        let source = self.heap[0].source as usize;
+        self.sources[source].prev();
+        self.first_moved();
+    }
+
+    #[inline]
+    fn user_key(&self) -> &[u8] {
+        self.current().user_key()
+    }
+
+    #[inline]
+    fn trailer(&self) -> Trailer {
+        self.current().trailer()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.current().value()
+    }
+
+    fn status(&self) -> Result<()> {
+        if self.failed { self.sources.iter().try_for_each(Source::status) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

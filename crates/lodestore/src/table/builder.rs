@@ -1,0 +1,246 @@
+//! The builder: entries in order become a file.
+//!
+//! Blocks are appended in large writes as they fill; filter, index and
+//! properties follow, then the footer. The file is synced before its
+//! `TableMeta` is given away, so that a manifest never names bytes that power
+//! loss can take.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::fs::WritableFile;
+use crate::key::{FileId, InternalKey, Kind, Trailer, hash, kind_of, sequence_of};
+
+use super::TableSettings;
+use super::block_builder::{BlockBuilder, is_tombstone};
+use super::codec::Compressor;
+use super::filter::FilterBuilder;
+use super::format::{Footer, MUST_UNDERSTAND, Properties, Section, Witness, encode_header, tag};
+use super::index::IndexBuilder;
+use super::meta::{TableFormat, TableMeta};
+
+/// Bytes gathered before they are appended to the file.
+const WRITE_BYTES: usize = 256 << 10;
+/// Larger blocks than this are not asked for: offsets in a block of several
+/// entries are 32 bits.
+const BLOCK_BYTES_MAX: usize = 64 << 20;
+
+/// Writes one table. Dropping it unfinished leaves a file that is no table.
+#[derive(Debug)]
+pub(crate) struct TableBuilder {
+    out: Output,
+    id: FileId,
+    settings: TableSettings,
+    block: BlockBuilder,
+    raw: Vec<u8>,
+    compressor: Compressor,
+    index: IndexBuilder,
+    filter: Option<FilterBuilder>,
+    witness: Witness,
+    properties: Properties,
+}
+
+impl TableBuilder {
+    /// Starts a table in `file`, which must be empty; `path` is named in errors.
+    pub(crate) fn new(
+        file: Box<dyn WritableFile>,
+        path: &Path,
+        id: FileId,
+        mut settings: TableSettings,
+    ) -> Result<TableBuilder> {
+        settings.block_bytes = settings.block_bytes.min(BLOCK_BYTES_MAX);
+        let compressor = Compressor::new(settings.compression)
+            .map_err(|error| Error::io(path, "prepare compression of", error))?;
+        let filters = settings.filter_bits_per_key > 0 && settings.order.equal_means_identical();
+        let mut out = Output { file, path: path.to_path_buf(), buffer: Vec::new(), written: 0 };
+        out.buffer.extend_from_slice(&encode_header(id));
+        Ok(TableBuilder {
+            out,
+            id,
+            block: BlockBuilder::new(settings.order.is_bytewise()),
+            raw: Vec::new(),
+            index: IndexBuilder::default(),
+            filter: filters.then(|| FilterBuilder::new(settings.filter_bits_per_key)),
+            witness: Witness::new(),
+            properties: Properties {
+                order_name: settings.order.name().to_string(),
+                block_bytes: settings.block_bytes as u64,
+                codec: compressor.type_byte(),
+                sequence_min: u64::MAX,
+                ..Properties::default()
+            },
+            compressor,
+            settings,
+        })
+    }
+
+    /// Adds an entry, which must come after all others. After an error the
+    /// file is lost: drop the builder and remove it.
+    pub(crate) fn add(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<()> {
+        let kind = kind_of(trailer).expect("entries have a kind that is known");
+        if kind == Kind::RangeDelete {
+            return Err(Error::invalid("a table's blocks hold no range tombstones"));
+        }
+        let mut key_is_last = false;
+        if self.properties.entries == 0 {
+            self.properties.smallest = InternalKey::new(user_key, trailer);
+        } else if !self.block.is_empty() {
+            let last = self.block.last();
+            key_is_last = self.settings.order.compare(last.0, user_key).is_eq();
+            debug_assert_eq!(
+                self.settings.order.compare_entries(last, (user_key, trailer)),
+                Ordering::Less,
+                "entries are added in order"
+            );
+            if self.block.bytes_with(user_key.len(), value.len()) > self.settings.block_bytes {
+                self.finish_block(Some(user_key))?;
+            }
+        }
+        if let Some(filter) = &mut self.filter
+            && !key_is_last
+        {
+            filter.add(hash(user_key));
+        }
+        self.block.add(user_key, trailer, value, key_is_last);
+        self.count(user_key, trailer, value);
+        Ok(())
+    }
+
+    fn count(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) {
+        let properties = &mut self.properties;
+        properties.entries += 1;
+        properties.tombstones += u64::from(is_tombstone(trailer));
+        properties.key_bytes += user_key.len() as u64;
+        properties.value_bytes += value.len() as u64;
+        properties.sequence_min = properties.sequence_min.min(sequence_of(trailer));
+        properties.sequence_max = properties.sequence_max.max(sequence_of(trailer));
+    }
+
+    /// About how long the file would be if it were finished now.
+    pub(crate) fn estimated_bytes(&self) -> u64 {
+        let filter = self.filter.as_ref().map_or(0, FilterBuilder::bytes);
+        self.out.offset() + (self.block.bytes_with(0, 0) + self.index.bytes() + filter) as u64
+    }
+
+    /// Entries added so far.
+    pub(crate) fn entries(&self) -> u64 {
+        self.properties.entries
+    }
+
+    /// True until the first entry.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.properties.entries == 0
+    }
+
+    /// Writes the block that is open; `next` is the key that follows it.
+    fn finish_block(&mut self, next: Option<&[u8]>) -> Result<()> {
+        let offset = self.out.offset();
+        let (last, trailer) = self.block.last();
+        match next {
+            Some(next) if self.settings.order.compare(last, next).is_eq() => {
+                self.index.add(last, Some(trailer), offset);
+            }
+            Some(next) => {
+                let mut separator = last.to_vec();
+                self.settings.order.shorten_separator(&mut separator, next);
+                self.index.add(&separator, None, offset);
+            }
+            None => {
+                self.index.add(last, None, offset);
+                self.properties.largest = InternalKey::new(last, trailer);
+            }
+        }
+        self.block.finish(&mut self.raw);
+        let out = &mut self.out.buffer;
+        let checksum = self.compressor.seal(&self.raw, out, self.id, offset);
+        self.witness.add(checksum);
+        self.out.write_if_full()
+    }
+
+    /// Writes what is left, syncs and closes the file. The caller sets the
+    /// number and the creation time in what is returned.
+    pub(crate) fn finish(mut self) -> Result<TableMeta> {
+        if self.is_empty() {
+            self.properties.sequence_min = 0;
+        } else {
+            self.finish_block(None)?;
+        }
+        let data_end = self.out.offset();
+        self.properties.blocks = self.index.blocks() as u64;
+        let mut sections = Vec::new();
+        if let Some(filter) = self.filter.take() {
+            sections.push(self.put_section(tag::FILTER, 0, &filter.finish())?);
+        }
+        let index = std::mem::take(&mut self.index);
+        let index = index.finish(data_end, self.settings.order.is_bytewise());
+        sections.push(self.put_section(tag::INDEX, MUST_UNDERSTAND, &index)?);
+        let properties = self.properties.encode();
+        sections.push(self.put_section(tag::PROPERTIES, MUST_UNDERSTAND, &properties)?);
+
+        let offset = self.out.offset();
+        let witness = self.witness.value();
+        let footer = Footer { id: self.id, read_compatible: 0, witness, sections, offset };
+        self.out.buffer.extend_from_slice(&footer.encode());
+        let bytes = self.out.offset();
+        self.out.close()?;
+        let properties = self.properties;
+        Ok(TableMeta {
+            id: self.id,
+            bytes,
+            checksum: witness,
+            format: TableFormat::Native,
+            smallest: properties.smallest,
+            largest: properties.largest,
+            sequence_min: properties.sequence_min,
+            sequence_max: properties.sequence_max,
+            entries: properties.entries,
+            tombstones: properties.tombstones,
+            key_bytes: properties.key_bytes,
+            value_bytes: properties.value_bytes,
+            ..TableMeta::default()
+        })
+    }
+
+    fn put_section(&mut self, tag: u32, flags: u32, bytes: &[u8]) -> Result<Section> {
+        let section = Section::of(tag, flags, self.out.offset(), bytes, self.id);
+        self.witness.add(section.checksum);
+        self.out.buffer.extend_from_slice(bytes);
+        self.out.write_if_full()?;
+        Ok(section)
+    }
+}
+
+/// The file, and what is not appended to it yet.
+#[derive(Debug)]
+struct Output {
+    file: Box<dyn WritableFile>,
+    path: PathBuf,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+impl Output {
+    /// Where the next byte goes.
+    fn offset(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn write_if_full(&mut self) -> Result<()> {
+        if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let appended = self.file.append(&self.buffer);
+        appended.map_err(|error| Error::io(&self.path, "append to", error))?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn close(mut self) -> Result<()> {
+        self.write()?;
+        self.file.sync().map_err(|error| Error::io(&self.path, "sync", error))?;
+        self.file.close().map_err(|error| Error::io(&self.path, "close", error))
+    }
+}

@@ -1,0 +1,303 @@
+//! A stored block: its bytes, perhaps compressed, then its type and checksum.
+//!
+//! | offset | size | meaning |
+//! |---|---|---|
+//! | 0 | n | type 0: the block; else its length as a varint, then the codec's bytes |
+//! | n | 1 | type: 0 none, 1 Snappy, 4 LZ4, 7 Zstd (RocksDB's numbers) |
+//! | n + 1 | 4 | CRC-32C of bytes 0 to n, xor context(file id, offset of the block) |
+//!
+//! Hostile bytes: a claimed length is compared with a cap before anything is
+//! allocated; the writer keeps to the same cap by storing such blocks raw.
+
+use std::cell::RefCell;
+
+use crate::checksum::{context, crc32c};
+use crate::coding::{Reader, put_varint};
+use crate::key::FileId;
+use crate::sync::Arc;
+
+use super::layout::SLACK_BYTES;
+use super::{Checked, Compression};
+
+/// Type byte and checksum.
+pub(super) const TRAILER_BYTES: usize = 5;
+
+pub(super) const TYPE_NONE: u8 = 0;
+const TYPE_SNAPPY: u8 = 1;
+const TYPE_LZ4: u8 = 4;
+const TYPE_ZSTD: u8 = 7;
+
+/// A compressed block is at most this long when decompressed...
+const DECOMPRESSED_BYTES_MAX: u64 = 64 << 20;
+/// ...and, beyond this length,
+const DECOMPRESSED_BYTES_FREE: u64 = 1 << 20;
+/// ...at most so many times longer than what is stored.
+const RATIO_MAX: u64 = 1024;
+
+/// True if a block of `stored` bytes may claim to decompress to `raw` bytes.
+fn ratio_is_allowed(raw: u64, stored: u64) -> bool {
+    raw <= DECOMPRESSED_BYTES_MAX
+        && raw <= DECOMPRESSED_BYTES_FREE.max(stored.saturating_mul(RATIO_MAX))
+}
+
+/// Compresses blocks, keeping the codec's tables between them.
+pub(super) struct Compressor {
+    codec: Codec,
+    scratch: Vec<u8>,
+}
+
+enum Codec {
+    None,
+    Snappy(snap::raw::Encoder),
+    Lz4(lz4_flex::block::CompressTable),
+    Zstd(zstd::bulk::Compressor<'static>),
+}
+
+impl std::fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Compressor").field("type_byte", &self.type_byte()).finish()
+    }
+}
+
+impl Compressor {
+    pub(super) fn new(compression: Compression) -> std::io::Result<Compressor> {
+        let codec = match compression {
+            Compression::None => Codec::None,
+            Compression::Snappy => Codec::Snappy(snap::raw::Encoder::new()),
+            Compression::Lz4 => Codec::Lz4(lz4_flex::block::CompressTable::default()),
+            Compression::Zstd { level } => {
+                let range = zstd::compression_level_range();
+                let level = level.clamp(*range.start(), *range.end());
+                Codec::Zstd(zstd::bulk::Compressor::new(level)?)
+            }
+        };
+        Ok(Compressor { codec, scratch: Vec::new() })
+    }
+
+    /// The type byte of blocks that shrink enough.
+    pub(super) fn type_byte(&self) -> u8 {
+        match self.codec {
+            Codec::None => TYPE_NONE,
+            Codec::Snappy(_) => TYPE_SNAPPY,
+            Codec::Lz4(_) => TYPE_LZ4,
+            Codec::Zstd(_) => TYPE_ZSTD,
+        }
+    }
+
+    /// Appends `raw` as a stored block to `out`; returns its stored checksum.
+    pub(super) fn seal(&mut self, raw: &[u8], out: &mut Vec<u8>, id: FileId, offset: u64) -> u32 {
+        let start = out.len();
+        match self.compress(raw) {
+            Some(compressed) => {
+                put_varint(out, raw.len() as u64);
+                out.extend_from_slice(compressed);
+                out.push(self.type_byte());
+            }
+            None => {
+                out.extend_from_slice(raw);
+                out.push(TYPE_NONE);
+            }
+        }
+        let checksum = crc32c(&out[start..]) ^ context(id, offset);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        checksum
+    }
+
+    /// `None` if the block is to be stored raw. A codec that fails on sound
+    /// input costs space, never the block.
+    fn compress(&mut self, raw: &[u8]) -> Option<&[u8]> {
+        if raw.len() as u64 > DECOMPRESSED_BYTES_MAX || matches!(self.codec, Codec::None) {
+            return None;
+        }
+        let bound = match &self.codec {
+            Codec::None => 0,
+            Codec::Snappy(_) => snap::raw::max_compress_len(raw.len()),
+            Codec::Lz4(_) => lz4_flex::block::get_maximum_output_size(raw.len()),
+            Codec::Zstd(_) => zstd::zstd_safe::compress_bound(raw.len()),
+        };
+        if self.scratch.len() < bound {
+            self.scratch.resize(bound, 0);
+        }
+        let out = &mut self.scratch[..];
+        let length = match &mut self.codec {
+            Codec::None => None,
+            Codec::Snappy(encoder) => encoder.compress(raw, out).ok(),
+            Codec::Lz4(table) => lz4_flex::block::compress_into_with_table(raw, out, table).ok(),
+            Codec::Zstd(compressor) => compressor.compress_to_buffer(raw, out).ok(),
+        }?;
+        let worth_it = length < raw.len() - raw.len() / 8;
+        let allowed = ratio_is_allowed(raw.len() as u64, length as u64);
+        (worth_it && allowed).then(|| &self.scratch[..length])
+    }
+}
+
+/// The checksum stored with a block, for the file's witness.
+pub(super) fn stored_checksum(stored: &[u8]) -> Option<u32> {
+    stored.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Checks and decompresses a stored block. The result has [`SLACK_BYTES`]
+/// bytes of no meaning after the block. `Err` says what is wrong.
+pub(super) fn open(stored: &[u8], id: FileId, offset: u64) -> Checked<Arc<[u8]>, String> {
+    let payload = check(stored, id, offset)?;
+    match stored[payload.len()] {
+        TYPE_NONE => Ok(with_slack(payload)),
+        kind => decompress(kind, payload),
+    }
+}
+
+/// As [`open`], for a buffer that was read with the slack behind it: if the
+/// block is stored raw, the buffer becomes the block without a copy.
+pub(super) fn open_in_place(
+    buffer: Arc<[u8]>,
+    id: FileId,
+    offset: u64,
+) -> Checked<Arc<[u8]>, String> {
+    let stored = &buffer[..buffer.len() - (SLACK_BYTES - TRAILER_BYTES)];
+    let payload = check(stored, id, offset)?;
+    match stored[payload.len()] {
+        TYPE_NONE => Ok(buffer),
+        kind => decompress(kind, payload),
+    }
+}
+
+/// The payload of a stored block whose checksum is right.
+fn check(stored: &[u8], id: FileId, offset: u64) -> Checked<&[u8], String> {
+    let (covered, checksum) = stored.split_last_chunk::<4>().ok_or("block too short")?;
+    let payload = covered.split_last().ok_or("block too short")?.1;
+    if crc32c(covered) ^ context(id, offset) != u32::from_le_bytes(*checksum) {
+        return Err("wrong checksum of a block".to_string());
+    }
+    Ok(payload)
+}
+
+fn with_slack(payload: &[u8]) -> Arc<[u8]> {
+    let mut block = zeroed(payload.len() + SLACK_BYTES);
+    let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
+    bytes[..payload.len()].copy_from_slice(payload);
+    block
+}
+
+/// A shared slice of zeros, made without a second copy.
+pub(super) fn zeroed(length: usize) -> Arc<[u8]> {
+    // The standard library fills the allocation in place for such iterators.
+    std::iter::repeat_n(0, length).collect()
+}
+
+fn decompress(kind: u8, payload: &[u8]) -> Checked<Arc<[u8]>, String> {
+    let mut reader = Reader::new(payload);
+    let raw_bytes = reader.varint().ok_or("compressed block without a length")?;
+    let compressed = reader.rest();
+    if !ratio_is_allowed(raw_bytes, compressed.len() as u64) {
+        return Err(format!("{} bytes claim to be {raw_bytes} decompressed", compressed.len()));
+    }
+    if !matches!(kind, TYPE_SNAPPY | TYPE_LZ4 | TYPE_ZSTD) {
+        return Err(format!("unknown compression type {kind}"));
+    }
+    let mut block = zeroed(raw_bytes as usize + SLACK_BYTES);
+    let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
+    let out = &mut bytes[..raw_bytes as usize];
+    let length = match kind {
+        TYPE_SNAPPY => SNAPPY.with_borrow_mut(|d| d.decompress(compressed, out)).map_err(text),
+        TYPE_LZ4 => lz4_flex::block::decompress_into(compressed, out).map_err(text),
+        _ => decompress_zstd(compressed, out),
+    }?;
+    if length as u64 != raw_bytes {
+        return Err(format!("block of {length} bytes, but {raw_bytes} were claimed"));
+    }
+    Ok(block)
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    format!("block does not decompress: {error}")
+}
+
+fn decompress_zstd(compressed: &[u8], out: &mut [u8]) -> Checked<usize, String> {
+    ZSTD.with_borrow_mut(|slot| {
+        let decompressor = match slot {
+            Some(decompressor) => decompressor,
+            None => slot.insert(zstd::bulk::Decompressor::new().map_err(text)?),
+        };
+        decompressor.decompress_to_buffer(compressed, out).map_err(text)
+    })
+}
+
+thread_local! {
+    // A Zstd context is 150 KB and takes longer to make than a block to read.
+    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    static SNAPPY: RefCell<snap::raw::Decoder> = RefCell::new(snap::raw::Decoder::new());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: FileId = FileId(77);
+
+    fn codecs() -> [Compression; 4] {
+        [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd { level: 1 }]
+    }
+
+    /// What is sealed opens to the same bytes, with every codec and length.
+    #[test]
+    fn sealed_blocks_open_again() {
+        for compression in codecs() {
+            let mut compressor = Compressor::new(compression).unwrap();
+            for length in [0, 1, 100, 4096, 70_000, 3 << 20] {
+                let raw: Vec<u8> = (0..length).map(|i| (i / 7 % 11) as u8).collect();
+                let mut out = Vec::new();
+                compressor.seal(&raw, &mut out, ID, 32);
+                let block = open(&out, ID, 32).unwrap();
+                assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
+                let mut buffer = out.clone();
+                buffer.extend_from_slice(&[0xee; SLACK_BYTES - TRAILER_BYTES]);
+                let block = open_in_place(buffer.into(), ID, 32).unwrap();
+                assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
+            }
+        }
+    }
+
+    /// A block read from another place or file is refused.
+    #[test]
+    fn blocks_are_bound_to_their_place() {
+        let mut out = Vec::new();
+        Compressor::new(Compression::None).unwrap().seal(b"block", &mut out, ID, 32);
+        assert!(open(&out, ID, 37).is_err());
+        assert!(open(&out, FileId(78), 32).is_err());
+    }
+
+    /// A small block that claims to be large allocates nothing.
+    #[test]
+    fn decompression_bombs_are_refused() {
+        for kind in [TYPE_SNAPPY, TYPE_LZ4, TYPE_ZSTD] {
+            let mut payload = Vec::new();
+            put_varint(&mut payload, u64::MAX / 2);
+            payload.extend_from_slice(&[0; 100]);
+            assert!(decompress(kind, &payload).unwrap_err().contains("claim"));
+        }
+        assert!(ratio_is_allowed(DECOMPRESSED_BYTES_MAX, DECOMPRESSED_BYTES_MAX / RATIO_MAX));
+        assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_MAX + 1, DECOMPRESSED_BYTES_MAX));
+        assert!(ratio_is_allowed(DECOMPRESSED_BYTES_FREE, 1));
+        assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_FREE + 1, 1));
+    }
+
+    /// Values too large or too regular for the cap are stored raw, not lost.
+    #[test]
+    fn extremely_regular_blocks_stay_readable() {
+        let raw = vec![0; 8 << 20];
+        let mut out = Vec::new();
+        Compressor::new(Compression::Zstd { level: 1 }).unwrap().seal(&raw, &mut out, ID, 0);
+        assert_eq!(open(&out, ID, 0).unwrap().len(), raw.len() + SLACK_BYTES);
+    }
+
+    /// Bytes that no codec made are refused, not trusted.
+    #[test]
+    fn garbage_is_refused() {
+        for kind in [TYPE_SNAPPY, TYPE_LZ4, TYPE_ZSTD, 2, 255] {
+            assert!(decompress(kind, &[100, 0xff, 0xff, 0xff, 0xff, 3, 2, 1]).is_err());
+            assert!(decompress(kind, &[]).is_err());
+        }
+        assert!(open(&[], ID, 0).is_err());
+        assert!(open(&[1, 2, 3, 4], ID, 0).is_err());
+    }
+}

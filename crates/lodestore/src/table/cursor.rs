@@ -1,0 +1,264 @@
+//! Walking one table, both ways.
+//!
+//! Within a block a step computes positions from the entry's number; the user
+//! key is put together in a buffer that keeps the block's prefix, the value
+//! is a slice of the block. Nothing is validated here: the block was.
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+use crate::key::Trailer;
+use crate::sync::Arc;
+
+use super::block::Block;
+use super::layout::{HEAD_BYTES_MAX, Layout};
+use super::readahead::{Direction, Readahead};
+use super::reader::{BlockIndex, ReadContext, Table};
+
+/// A cursor over the entries of a table.
+pub(crate) struct TableCursor {
+    table: Arc<Table>,
+    context: ReadContext,
+    /// The block of the position; `None` if there is no position.
+    block: Option<Block>,
+    layout: Layout,
+    entry: usize,
+    /// The user key here, and bytes of no meaning behind it.
+    key: Vec<u8>,
+    key_bytes: usize,
+    readahead: Readahead,
+    error: Option<Error>,
+}
+
+impl TableCursor {
+    pub(super) fn new(table: Arc<Table>, context: ReadContext) -> TableCursor {
+        TableCursor {
+            table,
+            context,
+            block: None,
+            layout: Layout::default(),
+            entry: 0,
+            key: Vec::new(),
+            key_bytes: 0,
+            readahead: Readahead::default(),
+            error: None,
+        }
+    }
+
+    /// The block that [`Cursor::value`] points into: keeping a clone of it
+    /// keeps the value.
+    pub(crate) fn block(&self) -> &Block {
+        self.block.as_ref().expect("the cursor has a position")
+    }
+
+    fn lose_position(&mut self) {
+        self.block = None;
+    }
+
+    /// Goes to a block, wherever it is; false if it can't be read.
+    fn jump_to_block(&mut self, index: BlockIndex) -> bool {
+        self.readahead.restart();
+        if self.block.as_ref().is_some_and(|block| block.index() == index) {
+            return true;
+        }
+        let block = self.table.read_block(index, &self.context);
+        self.enter_block(block)
+    }
+
+    /// Goes to a neighbouring block, reading ahead.
+    fn step_to_block(&mut self, index: BlockIndex, direction: Direction) -> bool {
+        let block = self.neighbour(index, direction);
+        self.enter_block(block)
+    }
+
+    fn neighbour(&mut self, index: BlockIndex, direction: Direction) -> Result<Block> {
+        if let Some(block) = self.table.cached_block(index, &self.context) {
+            return Ok(block);
+        }
+        let statistics = &self.context.statistics;
+        match self.readahead.step(&self.table, index, direction, statistics)? {
+            None => self.table.read_block(index, &self.context),
+            Some(stored) => {
+                let block = self.table.decode_block(index, stored)?;
+                self.table.keep_block(&block, &self.context);
+                Ok(block)
+            }
+        }
+    }
+
+    fn enter_block(&mut self, block: Result<Block>) -> bool {
+        match block {
+            Ok(block) => {
+                self.layout = block.layout();
+                let prefix = self.layout.prefix(block.bytes());
+                let room = prefix.len() + HEAD_BYTES_MAX;
+                if self.key.len() < room {
+                    self.key.resize(room, 0);
+                }
+                self.key[..prefix.len()].copy_from_slice(prefix);
+                self.block = Some(block);
+                true
+            }
+            Err(error) => {
+                self.error = Some(error);
+                self.lose_position();
+                false
+            }
+        }
+    }
+
+    /// Puts the user key of entry `entry` together.
+    #[inline]
+    fn set_entry(&mut self, entry: usize) {
+        let block = self.block.as_ref().expect("an entry is set in a block");
+        let bytes = &block.bytes()[..];
+        let layout = &self.layout;
+        self.entry = entry;
+        let prefix_bytes = layout.prefix_bytes;
+        let suffix = layout.suffix(bytes, entry);
+        self.key_bytes = prefix_bytes + layout.head_length(bytes, entry) + suffix.len();
+        let head = layout.head_and_more(bytes, entry);
+        self.key[prefix_bytes..prefix_bytes + HEAD_BYTES_MAX].copy_from_slice(&head);
+        if !suffix.is_empty() {
+            let start = prefix_bytes + layout.head_bytes;
+            if self.key.len() < start + suffix.len() {
+                self.key.resize(start + suffix.len() + HEAD_BYTES_MAX, 0);
+            }
+            self.key[start..start + suffix.len()].copy_from_slice(suffix);
+        }
+    }
+
+    /// Goes to the first entry of the block after this one.
+    #[cold]
+    fn next_block(&mut self) {
+        let next = self.block().index() + 1;
+        if next >= self.table.blocks() {
+            self.lose_position();
+        } else if self.step_to_block(next, Direction::Forward) {
+            self.set_entry(0);
+        }
+    }
+
+    /// Goes to the last entry of the block before this one.
+    #[cold]
+    fn previous_block(&mut self) {
+        let Some(previous) = self.block().index().checked_sub(1) else {
+            self.lose_position();
+            return;
+        };
+        if self.step_to_block(previous, Direction::Backward) {
+            self.set_entry(self.layout.count - 1);
+        }
+    }
+
+    /// The entry of the block here that is the first not before the target,
+    /// and whether it is a version of the same key.
+    fn find(&self, user_key: &[u8], trailer: Trailer) -> (usize, bool) {
+        self.layout.find(self.block().bytes(), user_key, trailer, &self.table.order)
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.block.is_some()
+    }
+
+    fn seek_to_first(&mut self) {
+        self.error = None;
+        if self.table.blocks() == 0 {
+            self.lose_position();
+        } else if self.jump_to_block(0) {
+            self.set_entry(0);
+        }
+    }
+
+    fn seek_to_last(&mut self) {
+        self.error = None;
+        let Some(last) = self.table.blocks().checked_sub(1) else {
+            self.lose_position();
+            return;
+        };
+        if self.jump_to_block(last) {
+            self.set_entry(self.layout.count - 1);
+        }
+    }
+
+    fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
+        self.error = None;
+        let Some(index) = self.table.find_block(user_key, trailer) else {
+            self.lose_position();
+            return;
+        };
+        if !self.jump_to_block(index) {
+            return;
+        }
+        let (entry, _) = self.find(user_key, trailer);
+        if entry < self.layout.count {
+            self.set_entry(entry);
+        } else {
+            self.next_block();
+        }
+    }
+
+    fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
+        self.error = None;
+        let Some(index) = self.table.find_block(user_key, trailer) else {
+            self.seek_to_last();
+            return;
+        };
+        if !self.jump_to_block(index) {
+            return;
+        }
+        let (entry, same_key) = self.find(user_key, trailer);
+        let is_here = same_key && self.layout.trailer(self.block().bytes(), entry) == trailer;
+        if is_here {
+            self.set_entry(entry);
+        } else if entry > 0 {
+            self.set_entry(entry - 1);
+        } else {
+            self.previous_block();
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) {
+        debug_assert!(self.valid());
+        if self.entry + 1 < self.layout.count {
+            self.set_entry(self.entry + 1);
+        } else {
+            self.next_block();
+        }
+    }
+
+    #[inline]
+    fn prev(&mut self) {
+        debug_assert!(self.valid());
+        if self.entry > 0 {
+            self.set_entry(self.entry - 1);
+        } else {
+            self.previous_block();
+        }
+    }
+
+    #[inline]
+    fn user_key(&self) -> &[u8] {
+        &self.key[..self.key_bytes]
+    }
+
+    #[inline]
+    fn trailer(&self) -> Trailer {
+        self.layout.trailer(self.block().bytes(), self.entry)
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.layout.value(self.block().bytes(), self.entry)
+    }
+
+    fn status(&self) -> Result<()> {
+        match &self.error {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! The index: for each block its place, and a separator that is not before
+//! the block's last entry and before the next block's first. Resident.
+//!
+//! A separator stands for all versions of its key, unless the versions of one
+//! user key go on in the next block; then it carries the last entry's trailer
+//! (a straddler), so that an old snapshot finds its block at once.
+//!
+//! | offset | size | meaning |
+//! |---|---|---|
+//! | 0 | 4 | blocks `n` |
+//! | 4 | 1 | flags: 1 short heads, 2 suffixes, 4 wide block offsets, 8 wide suffix offsets, 16 no heads |
+//! | 5 | 3 | 0 |
+//! | 8 | 4 | length of the prefix that all separators share, `p` |
+//! | 12 | 4 | straddlers `s` |
+//! | 16 | p | prefix |
+//! | | 8 n | unless flag 16: heads, as little-endian numbers |
+//! | | n | flag 1: how many bytes of each head are the separator's |
+//! | | (4 or 8) (n + 1) | where each block starts, and where the last one ends |
+//! | | (4 or 8) (n + 1) | flag 2: where each suffix starts, and where the last one ends |
+//! | | | flag 2: suffixes |
+//! | | 12 s | straddlers: block number 4, trailer 8 |
+//!
+//! A search counts smaller heads in groups of sixteen, down a tree whose every
+//! level holds each sixteenth head of the level below, so that it waits for
+//! memory once a level; only equal heads cost more.
+
+use std::cmp::Ordering;
+
+use crate::coding::{Reader, put_u32, put_u64};
+use crate::key::{KeyOrder, Trailer, common_prefix_bytes, head};
+
+use super::Checked;
+use super::layout::{HEAD_BYTES_MAX, partition};
+
+const SHORT_HEADS: u8 = 1;
+const SUFFIXES: u8 = 2;
+const WIDE_BLOCKS: u8 = 4;
+const WIDE_SUFFIXES: u8 = 8;
+const NO_HEADS: u8 = 16;
+const KNOWN: u8 = 31;
+
+/// Heads that are compared at once: two cache lines.
+const GROUP: usize = 16;
+
+/// Gathers separators while a table is built.
+#[derive(Debug, Default)]
+pub(super) struct IndexBuilder {
+    keys: Vec<u8>,
+    key_ends: Vec<usize>,
+    block_offsets: Vec<u64>,
+    straddlers: Vec<(u32, Trailer)>,
+}
+
+impl IndexBuilder {
+    /// Adds the block that starts at `offset`. `straddler` is the trailer of
+    /// its last entry if the same user key goes on in the next block.
+    pub(super) fn add(&mut self, separator: &[u8], straddler: Option<Trailer>, offset: u64) {
+        if let Some(trailer) = straddler {
+            self.straddlers.push((self.block_offsets.len() as u32, trailer));
+        }
+        self.keys.extend_from_slice(separator);
+        self.key_ends.push(self.keys.len());
+        self.block_offsets.push(offset);
+    }
+
+    /// Blocks so far.
+    pub(super) fn blocks(&self) -> usize {
+        self.block_offsets.len()
+    }
+
+    /// About how long the section will be.
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.len() + 13 * self.blocks()
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.key_ends.iter().copied());
+        starts.zip(&self.key_ends).map(|(start, &end)| &self.keys[start..end])
+    }
+
+    /// The section; `data_end` is where the last block ends.
+    pub(super) fn finish(mut self, data_end: u64, divides_keys: bool) -> Vec<u8> {
+        self.block_offsets.push(data_end);
+        let prefix_bytes = match (self.keys().next(), self.keys().last()) {
+            (Some(first), Some(last)) if divides_keys => common_prefix_bytes(first, last),
+            _ => 0,
+        };
+        let head_bytes = if divides_keys { HEAD_BYTES_MAX } else { 0 };
+        let mut suffix_ends = vec![0u64];
+        let mut suffix_end = 0;
+        for key in self.keys() {
+            suffix_end += (key.len() - prefix_bytes).saturating_sub(head_bytes) as u64;
+            suffix_ends.push(suffix_end);
+        }
+        let short = self.keys().any(|key| key.len() - prefix_bytes < head_bytes);
+        let wide = |offset: u64| offset > u64::from(u32::MAX);
+        let flags = if short { SHORT_HEADS } else { 0 }
+            | if suffix_end > 0 { SUFFIXES } else { 0 }
+            | if wide(data_end) { WIDE_BLOCKS } else { 0 }
+            | if wide(suffix_end) { WIDE_SUFFIXES } else { 0 }
+            | if divides_keys { 0 } else { NO_HEADS };
+
+        let mut out = Vec::with_capacity(self.bytes() + 64);
+        put_u32(&mut out, self.key_ends.len() as u32);
+        out.extend([flags, 0, 0, 0]);
+        put_u32(&mut out, prefix_bytes as u32);
+        put_u32(&mut out, self.straddlers.len() as u32);
+        if let Some(first) = self.keys().next() {
+            out.extend_from_slice(&first[..prefix_bytes]);
+        }
+        if divides_keys {
+            self.keys().for_each(|key| put_u64(&mut out, head(&key[prefix_bytes..])));
+        }
+        if short {
+            out.extend(self.keys().map(|key| (key.len() - prefix_bytes).min(8) as u8));
+        }
+        put_offsets(&mut out, &self.block_offsets, wide(data_end));
+        if suffix_end > 0 {
+            put_offsets(&mut out, &suffix_ends, wide(suffix_end));
+            for key in self.keys() {
+                let rest = &key[prefix_bytes..];
+                out.extend_from_slice(&rest[head_bytes.min(rest.len())..]);
+            }
+        }
+        for &(block, trailer) in &self.straddlers {
+            put_u32(&mut out, block);
+            put_u64(&mut out, trailer);
+        }
+        out
+    }
+}
+
+fn put_offsets(out: &mut Vec<u8>, offsets: &[u64], wide: bool) {
+    for &offset in offsets {
+        match wide {
+            true => put_u64(out, offset),
+            false => put_u32(out, offset as u32),
+        }
+    }
+}
+
+/// Ascending offsets, as narrow as they can be.
+#[derive(Debug)]
+enum Offsets {
+    Narrow(Box<[u32]>),
+    Wide(Box<[u64]>),
+}
+
+impl Offsets {
+    /// Reads `count` offsets; `None` if they are not there or do not ascend.
+    fn decode(reader: &mut Reader<'_>, count: usize, wide: bool) -> Option<Offsets> {
+        let bytes = reader.bytes(count.checked_mul(if wide { 8 } else { 4 })?)?;
+        let offsets = if wide {
+            let chunks = bytes.as_chunks::<8>().0;
+            Offsets::Wide(chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect())
+        } else {
+            let chunks = bytes.as_chunks::<4>().0;
+            Offsets::Narrow(chunks.iter().map(|chunk| u32::from_le_bytes(*chunk)).collect())
+        };
+        let ascending = match &offsets {
+            Offsets::Narrow(offsets) => offsets.is_sorted(),
+            Offsets::Wide(offsets) => offsets.is_sorted(),
+        };
+        ascending.then_some(offsets)
+    }
+
+    #[inline]
+    fn get(&self, i: usize) -> u64 {
+        match self {
+            Offsets::Narrow(offsets) => u64::from(offsets[i]),
+            Offsets::Wide(offsets) => offsets[i],
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Offsets::Narrow(offsets) => 4 * offsets.len(),
+            Offsets::Wide(offsets) => 8 * offsets.len(),
+        }
+    }
+}
+
+/// The index of an open table.
+#[derive(Debug)]
+pub(super) struct Index {
+    blocks: usize,
+    prefix: Box<[u8]>,
+    /// Empty if the order is not bytewise.
+    heads: Box<[u64]>,
+    /// The last head of each full [`GROUP`] of the level below; `heads` are
+    /// below the first level, and the last level is short.
+    levels: Vec<Box<[u64]>>,
+    /// Empty if all heads are full.
+    head_lengths: Box<[u8]>,
+    head_bytes: usize,
+    block_offsets: Offsets,
+    /// `None` if there are no suffixes.
+    suffix_offsets: Option<Offsets>,
+    suffixes: Box<[u8]>,
+    straddlers: Box<[(u32, Trailer)]>,
+}
+
+impl Index {
+    /// Decodes and validates a section. Says what is wrong.
+    pub(super) fn decode(section: &[u8], order: &KeyOrder) -> Checked<Index> {
+        let index = Index::decode_parts(section).ok_or("the index's parts do not fit")?;
+        if order.is_bytewise() == (index.head_bytes == 0) {
+            return Err("the index is for another kind of order");
+        }
+        index.validate()?;
+        Ok(index)
+    }
+
+    fn decode_parts(section: &[u8]) -> Option<Index> {
+        let mut reader = Reader::new(section);
+        let blocks = reader.u32()? as usize;
+        let flags = reader.u8()?;
+        let padding = reader.bytes(3)?;
+        if flags & !KNOWN != 0 || padding != [0; 3] {
+            return None;
+        }
+        let prefix_bytes = reader.u32()? as usize;
+        let straddlers = reader.u32()? as usize;
+        let prefix = reader.bytes(prefix_bytes)?.into();
+        let head_bytes = if flags & NO_HEADS != 0 { 0 } else { HEAD_BYTES_MAX };
+        let head_chunks = reader.bytes(blocks.checked_mul(head_bytes)?)?.as_chunks::<8>().0;
+        let heads: Box<[u64]> = head_chunks.iter().map(|c| u64::from_le_bytes(*c)).collect();
+        let lengths = if flags & SHORT_HEADS != 0 { blocks } else { 0 };
+        let head_lengths = reader.bytes(lengths)?.into();
+        let block_offsets = Offsets::decode(&mut reader, blocks + 1, flags & WIDE_BLOCKS != 0)?;
+        let (mut suffix_offsets, mut suffixes) = (None, &[][..]);
+        if flags & SUFFIXES != 0 {
+            let offsets = Offsets::decode(&mut reader, blocks + 1, flags & WIDE_SUFFIXES != 0)?;
+            suffixes = reader.bytes(usize::try_from(offsets.get(blocks)).ok()?)?;
+            suffix_offsets = Some(offsets);
+        }
+        let entries = reader.bytes(straddlers.checked_mul(12)?)?;
+        let straddlers = entries.as_chunks::<12>().0.iter().map(decode_straddler).collect();
+        reader.is_empty().then_some(Index {
+            blocks,
+            prefix,
+            levels: levels(&heads),
+            heads,
+            head_lengths,
+            head_bytes,
+            block_offsets,
+            suffix_offsets,
+            suffixes: suffixes.into(),
+            straddlers,
+        })
+    }
+
+    fn validate(&self) -> Checked<()> {
+        if !self.heads.is_sorted() {
+            return Err("heads in the index do not ascend");
+        }
+        for i in 0..self.head_lengths.len() {
+            let length = self.head_lengths[i] as usize;
+            if length > self.head_bytes || (length < self.head_bytes && !self.suffix(i).is_empty())
+            {
+                return Err("a separator in the index goes on after its end");
+            }
+        }
+        let ascending = self.straddlers.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let inside = self.straddlers.last().is_none_or(|last| (last.0 as usize) < self.blocks);
+        (ascending && inside).then_some(()).ok_or("straddlers in the index out of order")
+    }
+
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Where block `i` starts; for `blocks()`, where the last one ends.
+    #[inline]
+    pub(super) fn block_offset(&self, i: usize) -> u64 {
+        self.block_offsets.get(i)
+    }
+
+    /// True if versions of one user key go on from one block to the next.
+    pub(super) fn has_straddlers(&self) -> bool {
+        !self.straddlers.is_empty()
+    }
+
+    /// True if the last user key of block `i` goes on in block `i + 1`.
+    pub(super) fn straddles(&self, i: usize) -> bool {
+        self.trailer(i) != 0
+    }
+
+    /// Memory that the index takes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        8 * (self.heads.len() + self.levels.iter().map(|level| level.len()).sum::<usize>())
+            + self.head_lengths.len()
+            + self.block_offsets.bytes()
+            + self.suffix_offsets.as_ref().map_or(0, Offsets::bytes)
+            + self.suffixes.len()
+            + self.prefix.len()
+            + 16 * self.straddlers.len()
+    }
+
+    /// The trailer of separator `i`: 0, so that all versions of its key are
+    /// not after it, unless it is a straddler.
+    #[inline]
+    fn trailer(&self, i: usize) -> Trailer {
+        match self.straddlers.binary_search_by_key(&(i as u32), |straddler| straddler.0) {
+            Ok(position) => self.straddlers[position].1,
+            Err(_) => 0,
+        }
+    }
+
+    #[inline]
+    fn suffix(&self, i: usize) -> &[u8] {
+        match &self.suffix_offsets {
+            None => &[],
+            Some(offsets) => &self.suffixes[offsets.get(i) as usize..offsets.get(i + 1) as usize],
+        }
+    }
+
+    /// The user key of separator `i`.
+    pub(super) fn separator(&self, i: usize) -> Vec<u8> {
+        let mut key = self.prefix.to_vec();
+        if self.head_bytes > 0 {
+            key.extend_from_slice(&self.heads[i].to_be_bytes()[..self.head_length(i)]);
+        }
+        key.extend_from_slice(self.suffix(i));
+        key
+    }
+
+    #[inline]
+    fn head_length(&self, i: usize) -> usize {
+        self.head_lengths.get(i).map_or(self.head_bytes, |&length| length as usize)
+    }
+
+    /// The first block whose separator is not before `(user_key, trailer)`,
+    /// that is, the only one that can hold the first entry that is not before
+    /// it; `None` if all blocks are before.
+    #[inline]
+    pub(super) fn find(&self, key: &[u8], trailer: Trailer, order: &KeyOrder) -> Option<usize> {
+        let found = match order {
+            KeyOrder::Bytewise => self.find_bytewise(key, trailer),
+            KeyOrder::Custom(comparator) => partition(0, self.blocks, |i| {
+                let by_key = comparator.compare(self.suffix(i), key);
+                by_key.then_with(|| trailer.cmp(&self.trailer(i))).is_lt()
+            }),
+        };
+        (found < self.blocks).then_some(found)
+    }
+
+    #[inline]
+    fn find_bytewise(&self, key: &[u8], trailer: Trailer) -> usize {
+        let Some(rest) = key.strip_prefix(&*self.prefix) else {
+            return if key < &*self.prefix { 0 } else { self.blocks };
+        };
+        let head = head(rest);
+        let low = self.first_head_not_below(head);
+        let mut high = low;
+        while high < self.blocks && self.heads[high] == head {
+            high += 1;
+            if high - low == 8 {
+                high = partition(high, self.blocks, |i| self.heads[i] <= head);
+                break;
+            }
+        }
+        partition(low, high, |i| {
+            let by_key = self.compare_tied(i, rest);
+            by_key.then_with(|| trailer.cmp(&self.trailer(i))).is_lt()
+        })
+    }
+
+    /// The first block whose separator's head is at least `head`.
+    #[inline]
+    fn first_head_not_below(&self, head: u64) -> usize {
+        let mut found = 0;
+        for level in self.levels.iter().rev() {
+            found = first_in_group(level, found, head);
+        }
+        first_in_group(&self.heads, found, head)
+    }
+
+    /// Compares separator `i`, less the prefix, with `rest`, whose head is
+    /// equal.
+    fn compare_tied(&self, i: usize, rest: &[u8]) -> Ordering {
+        let head_length = self.head_length(i);
+        if head_length < HEAD_BYTES_MAX || rest.len() < HEAD_BYTES_MAX {
+            // The shorter one is a prefix of the other.
+            return (head_length + self.suffix(i).len()).cmp(&rest.len());
+        }
+        self.suffix(i).cmp(&rest[HEAD_BYTES_MAX..])
+    }
+}
+
+/// The levels above `heads`.
+fn levels(heads: &[u64]) -> Vec<Box<[u64]>> {
+    let mut levels: Vec<Box<[u64]>> = Vec::new();
+    loop {
+        let below = levels.last().map_or(heads, |level| level);
+        if below.len() < GROUP {
+            return levels;
+        }
+        let above = below.chunks_exact(GROUP).map(|group| group[GROUP - 1]).collect();
+        levels.push(above);
+    }
+}
+
+/// The first head of `level` that is not below `head`, given that it is in
+/// this group or the first of the next.
+#[inline]
+fn first_in_group(level: &[u64], group: usize, head: u64) -> usize {
+    let start = group * GROUP;
+    let below = |heads: &[u64]| heads.iter().map(|&other| usize::from(other < head)).sum::<usize>();
+    match level[start..].first_chunk::<GROUP>() {
+        Some(full) => start + below(full),
+        None => start + below(&level[start..]),
+    }
+}
+
+fn decode_straddler(bytes: &[u8; 12]) -> (u32, Trailer) {
+    let (block, trailer) = bytes.split_at(4);
+    let block = u32::from_le_bytes(block.try_into().expect("four bytes"));
+    (block, u64::from_le_bytes(trailer.try_into().expect("eight bytes")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::TRAILER_NEWEST;
+
+    fn index(separators: &[(&[u8], Option<Trailer>)]) -> Index {
+        let mut builder = IndexBuilder::default();
+        for (i, (key, straddler)) in separators.iter().enumerate() {
+            builder.add(key, *straddler, 32 + 100 * i as u64);
+        }
+        let section = builder.finish(32 + 100 * separators.len() as u64, true);
+        Index::decode(&section, &KeyOrder::Bytewise).unwrap()
+    }
+
+    /// Every key finds the first separator that is not before it.
+    #[test]
+    fn search_agrees_with_a_linear_one() {
+        for count in [0, 1, 2, 15, 16, 17, 33, 300] {
+            let keys: Vec<Vec<u8>> = (0..count)
+                .map(|i: usize| match i % 3 {
+                    0 => format!("p{:05}", i / 3 * 3).into_bytes(),
+                    1 => format!("p{:05}-and-a-long-rest", i / 3 * 3).into_bytes(),
+                    _ => format!("p{:05}-and-a-long-tail", i / 3 * 3).into_bytes(),
+                })
+                .collect();
+            let separators: Vec<_> = keys.iter().map(|key| (&key[..], None)).collect();
+            let index = index(&separators);
+            let mut probes: Vec<Vec<u8>> = keys.clone();
+            probes.extend(keys.iter().map(|key| key[..key.len() - 1].to_vec()));
+            probes.extend(keys.iter().map(|key| [key, &b"\0"[..]].concat()));
+            probes.extend([b"".to_vec(), b"p".to_vec(), b"o".to_vec(), b"q".to_vec()]);
+            for probe in probes {
+                let expected = keys.iter().position(|key| *key >= probe);
+                for trailer in [0, TRAILER_NEWEST] {
+                    assert_eq!(index.find(&probe, trailer, &KeyOrder::Bytewise), expected);
+                }
+            }
+            assert!((0..count).all(|i| index.separator(i) == keys[i]));
+        }
+    }
+
+    /// A snapshot finds the block of its version among many of one key.
+    #[test]
+    fn straddling_versions_are_told_apart() {
+        let separators: Vec<_> = (0..40u64).map(|i| (&b"key"[..], Some(100 - i))).collect();
+        let index = index(&separators);
+        let find = |trailer| index.find(b"key", trailer, &KeyOrder::Bytewise);
+        assert_eq!(find(TRAILER_NEWEST), Some(0));
+        assert_eq!(find(100), Some(0));
+        assert_eq!(find(99), Some(1));
+        assert_eq!(find(61), Some(39));
+        assert_eq!(find(60), None);
+        assert!(index.straddles(3) && index.has_straddlers());
+    }
+
+    /// Any prefix of a section, or a section with a byte more, is refused.
+    #[test]
+    fn truncated_sections_are_refused() {
+        let mut builder = IndexBuilder::default();
+        builder.add(b"abcdefghijkl", Some(7), 32);
+        builder.add(b"abd", None, 100);
+        let section = builder.finish(150, true);
+        for length in 0..section.len() {
+            assert!(Index::decode(&section[..length], &KeyOrder::Bytewise).is_err());
+        }
+        let longer = [&section[..], &[0]].concat();
+        assert!(Index::decode(&longer, &KeyOrder::Bytewise).is_err());
+    }
+
+    /// Blocks cost no more memory than the goal for fixed keys.
+    #[test]
+    fn index_is_compact() {
+        let keys: Vec<Vec<u8>> = (0..16_000u32).map(|i| i.to_be_bytes().to_vec()).collect();
+        let separators: Vec<_> = keys.iter().map(|key| (&key[..], None)).collect();
+        assert!(index(&separators).memory_bytes() <= 14 * 16_000);
+    }
+}

@@ -1,0 +1,120 @@
+//! Readahead: walking a table reads stored blocks in spans that double from
+//! 8 KiB to 256 KiB, so that a long scan makes few system calls and a short
+//! one reads little that it does not need.
+
+use crate::error::Result;
+use crate::stats::{Counter, Statistics};
+
+use super::format;
+use super::reader::{BlockIndex, Table};
+
+const SPAN_BYTES_MIN: u64 = 8 << 10;
+const SPAN_BYTES_MAX: u64 = 256 << 10;
+/// Steps to the neighbouring block before spans begin.
+const STEPS_BEFORE_SPANS: u32 = 2;
+
+/// Where a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Forward,
+    Backward,
+}
+
+/// A buffer of neighbouring stored blocks.
+#[derive(Debug, Default)]
+pub(super) struct Readahead {
+    /// As long as the largest span so far; `filled` bytes of it count.
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Where in the file the buffer's bytes are.
+    offset: u64,
+    /// Steps to a neighbouring block so far, in one direction.
+    steps: u32,
+    span_bytes: u64,
+}
+
+impl Readahead {
+    /// Forgets that there was a walk; a seek does that.
+    pub(super) fn restart(&mut self) {
+        self.steps = 0;
+    }
+
+    /// Counts a step to a neighbouring block, and gives the block's stored
+    /// bytes; `None` if the walk is too young for spans, and the block is to
+    /// be read alone.
+    pub(super) fn step(
+        &mut self,
+        table: &Table,
+        block: BlockIndex,
+        direction: Direction,
+        statistics: &Statistics,
+    ) -> Result<Option<&[u8]>> {
+        self.steps = self.steps.saturating_add(1);
+        if self.steps < STEPS_BEFORE_SPANS {
+            self.span_bytes = SPAN_BYTES_MIN;
+            return Ok(None);
+        }
+        self.take(table, block, direction, statistics).map(Some)
+    }
+
+    /// The block's stored bytes, and those of its neighbours read ahead.
+    pub(super) fn take(
+        &mut self,
+        table: &Table,
+        block: BlockIndex,
+        direction: Direction,
+        statistics: &Statistics,
+    ) -> Result<&[u8]> {
+        let place = table.block_place(block);
+        if !self.holds(place.offset, place.stored_bytes) {
+            self.fill(table, block, direction, statistics)?;
+        }
+        let start = (place.offset - self.offset) as usize;
+        Ok(&self.buffer[start..start + place.stored_bytes])
+    }
+
+    fn holds(&self, offset: u64, length: usize) -> bool {
+        let end = self.offset + self.filled as u64;
+        self.offset <= offset && offset + length as u64 <= end
+    }
+
+    /// Reads whole blocks from `block` on, as many as the span has room for.
+    fn fill(
+        &mut self,
+        table: &Table,
+        block: BlockIndex,
+        direction: Direction,
+        statistics: &Statistics,
+    ) -> Result<()> {
+        let (first, end) = span(table, block, direction, self.span_bytes);
+        let length = (end - first) as usize;
+        if self.buffer.len() < length {
+            self.buffer.resize(length, 0);
+        }
+        self.filled = 0;
+        format::read_at(&*table.file, first, &mut self.buffer[..length], &table.path)?;
+        (self.offset, self.filled) = (first, length);
+        statistics.add(Counter::BlockBytesRead, end - first);
+        self.span_bytes = (self.span_bytes * 2).clamp(SPAN_BYTES_MIN, SPAN_BYTES_MAX);
+        Ok(())
+    }
+}
+
+/// The bytes from start to end of the blocks around `block` that fit into
+/// `bytes`; always `block` itself.
+fn span(table: &Table, block: BlockIndex, direction: Direction, bytes: u64) -> (u64, u64) {
+    let index = &table.index;
+    let (mut first, mut end) = (block as usize, block as usize + 1);
+    loop {
+        let (wider_first, wider_end) = match direction {
+            Direction::Forward if end < index.blocks() => (first, end + 1),
+            Direction::Backward if first > 0 => (first - 1, end),
+            _ => break,
+        };
+        if index.block_offset(wider_end) - index.block_offset(wider_first) > bytes {
+            break;
+        }
+        (first, end) = (wider_first, wider_end);
+    }
+    (index.block_offset(first), index.block_offset(end))
+}

@@ -1,0 +1,169 @@
+//! Verification: every byte is read again from the file, and everything that
+//! the table says of itself is compared with its entries.
+
+use crate::error::{Error, Result};
+use crate::key::{InternalKey, KeyOrder, Trailer, hash, sequence_of};
+use crate::stats::Statistics;
+
+use super::Checked;
+use super::block::Block;
+use super::block_builder::is_tombstone;
+use super::codec::stored_checksum;
+use super::filter::Filter;
+use super::format::{self, HEADER_BYTES, Properties, Witness, tag};
+use super::layout::flag;
+use super::readahead::{Direction, Readahead};
+use super::reader::{BlockIndex, Table, check_header};
+
+/// What a verified table holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TableCounts {
+    pub(crate) blocks: u64,
+    pub(crate) entries: u64,
+    pub(crate) tombstones: u64,
+    /// Length of the file.
+    pub(crate) bytes: u64,
+}
+
+impl Table {
+    /// Reads every byte of the file, past the cache, and checks all checksums,
+    /// the order of entries, index, filter and counts.
+    pub(crate) fn verify(&self) -> Result<TableCounts> {
+        let bytes = self.file.length().map_err(|e| Error::io(&self.path, "read length of", e))?;
+        check_header(&*self.file, self.id, &self.path)?;
+        if format::Footer::read(&*self.file, bytes, &self.path)? != self.footer {
+            return Err(self.wrong(self.footer.offset, "the footer has changed since opening"));
+        }
+        let mut witness = Witness::new();
+        let mut walk = Walk::default();
+        let (mut readahead, statistics) = (Readahead::default(), Statistics::default());
+        for index in 0..self.blocks() {
+            let place = self.block_place(index);
+            let stored = readahead.take(self, index, Direction::Forward, &statistics)?;
+            witness.add(stored_checksum(stored).unwrap_or(0));
+            let block = self.decode_block(index, stored)?;
+            self.verify_block(index, &block, &mut walk)
+                .map_err(|what| self.wrong(place.offset, what))?;
+        }
+        self.verify_sections(&mut witness)?;
+        if witness.value() != self.footer.witness {
+            return Err(self.wrong(self.footer.offset, "the file's checksum is wrong"));
+        }
+        self.verify_counts(walk)?;
+        let Properties { blocks, entries, tombstones, .. } = self.properties;
+        Ok(TableCounts { blocks, entries, tombstones, bytes })
+    }
+
+    fn wrong(&self, offset: u64, what: &str) -> Error {
+        Error::corruption(&self.path, offset, what)
+    }
+
+    fn verify_block(&self, index: BlockIndex, block: &Block, walk: &mut Walk) -> Checked<()> {
+        let layout = block.layout();
+        let bytes = &block.bytes()[..];
+        let (mut unique, mut no_tombstones) = (true, true);
+        for i in 0..layout.count {
+            walk.key.clear();
+            layout.append_key(bytes, i, &mut walk.key);
+            let trailer = layout.trailer(bytes, i);
+            if self.index.find(&walk.key, trailer, &self.order) != Some(index as usize) {
+                return Err("an entry that the index does not find");
+            }
+            if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash(&walk.key))) {
+                return Err("an entry that the filter denies");
+            }
+            let same_key = walk.step(trailer, layout.value(bytes, i), &self.order)?;
+            unique &= i == 0 || !same_key;
+            no_tombstones &= !is_tombstone(trailer);
+        }
+        walk.found.blocks += 1;
+        let claims_unique = layout.flags & flag::UNIQUE_KEYS != 0;
+        let claims_no_tombstones = layout.flags & flag::NO_TOMBSTONES != 0;
+        if claims_unique != unique || claims_no_tombstones != no_tombstones {
+            return Err("a block whose flags are not true");
+        }
+        Ok(())
+    }
+
+    /// Checks that the sections' checksums are right and that nothing lies
+    /// between blocks, sections and footer.
+    fn verify_sections(&self, witness: &mut Witness) -> Result<()> {
+        let mut end = self.index.block_offset(self.blocks() as usize).max(HEADER_BYTES as u64);
+        for section in &self.footer.sections {
+            if section.offset != end {
+                return Err(self.wrong(end, "bytes that belong to no part of the table"));
+            }
+            end += section.length;
+            witness.add(section.checksum);
+            let bytes = format::read_section(&*self.file, section, self.id, &self.path)?;
+            if section.tag == tag::FILTER && Filter::decode(&bytes).is_none() {
+                return Err(self.wrong(section.offset, "a malformed filter"));
+            }
+        }
+        if end != self.footer.offset {
+            return Err(self.wrong(end, "bytes that belong to no part of the table"));
+        }
+        Ok(())
+    }
+
+    fn verify_counts(&self, walk: Walk) -> Result<()> {
+        let stated = &self.properties;
+        let mut found = Properties {
+            order_name: stated.order_name.clone(),
+            block_bytes: stated.block_bytes,
+            codec: stated.codec,
+            largest: InternalKey { user_key: walk.last_key, trailer: walk.last_trailer },
+            ..walk.found
+        };
+        if self.sequence_override.is_some() {
+            // An ingested table's entries have another number than it states.
+            found.sequence_min = stated.sequence_min;
+            found.sequence_max = stated.sequence_max;
+            found.smallest.trailer = stated.smallest.trailer;
+            found.largest.trailer = stated.largest.trailer;
+        }
+        if found == *stated {
+            return Ok(());
+        }
+        let what = format!("entries give {found:?}, but the table states {stated:?}");
+        Err(self.wrong(self.footer.offset, &what))
+    }
+}
+
+/// What the entries so far amount to.
+#[derive(Default)]
+struct Walk {
+    key: Vec<u8>,
+    last_key: Vec<u8>,
+    last_trailer: Trailer,
+    found: Properties,
+}
+
+impl Walk {
+    /// Counts the entry whose key is in `key`; true if its user key is that
+    /// of the one before.
+    fn step(&mut self, trailer: Trailer, value: &[u8], order: &KeyOrder) -> Checked<bool> {
+        let found = &mut self.found;
+        let sequence = sequence_of(trailer);
+        let mut same_key = false;
+        if found.entries == 0 {
+            found.smallest = InternalKey::new(&self.key, trailer);
+            (found.sequence_min, found.sequence_max) = (sequence, sequence);
+        } else {
+            let by_key = order.compare(&self.last_key, &self.key);
+            same_key = by_key.is_eq();
+            if by_key.then_with(|| trailer.cmp(&self.last_trailer)).is_ge() {
+                return Err("entries out of order");
+            }
+        }
+        found.entries += 1;
+        found.tombstones += u64::from(is_tombstone(trailer));
+        found.key_bytes += self.key.len() as u64;
+        found.value_bytes += value.len() as u64;
+        found.sequence_min = found.sequence_min.min(sequence);
+        found.sequence_max = found.sequence_max.max(sequence);
+        std::mem::swap(&mut self.key, &mut self.last_key);
+        self.last_trailer = trailer;
+        Ok(same_key)
+    }
+}

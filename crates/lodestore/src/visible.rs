@@ -1,0 +1,374 @@
+//! What a reader at one sequence number sees of all entries: the newest
+//! version of each key, with tombstones applied and operands merged.
+//!
+//! `MergeCursor` -> [`VisibleCursor`] -> the public cursor
+//!
+//! Forward, the newest visible version is met first, so key and value are
+//! passed through without a copy. In reverse it is met last, so it is kept
+//! aside until the entry before it shows that no newer one follows.
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, kind_of, sequence_of};
+use crate::merge::MergeCursor;
+use crate::merge_operator::SharedMergeOperator;
+use crate::sync::Arc;
+
+/// The smallest and the first excluded key of a walk.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bounds {
+    /// Inclusive.
+    pub(crate) lower: Option<Vec<u8>>,
+    /// Exclusive.
+    pub(crate) upper: Option<Vec<u8>>,
+}
+
+/// Where the cursor is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nowhere.
+    None,
+    /// At the entry that the inner cursor is at.
+    Inner,
+    /// At `key` and `value`; the inner cursor is past this key's versions in
+    /// the direction of travel.
+    Kept(Direction),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// Walks the keys that exist at one sequence number.
+pub(crate) struct VisibleCursor {
+    inner: MergeCursor,
+    sequence: SequenceNumber,
+    order: KeyOrder,
+    merge_operator: Option<SharedMergeOperator>,
+    bounds: Bounds,
+    place: Place,
+    /// The key at `Place::Kept`; also the key being skipped going forward.
+    key: Vec<u8>,
+    value: Vec<u8>,
+    error: Option<Error>,
+}
+
+impl VisibleCursor {
+    pub(crate) fn new(
+        inner: MergeCursor,
+        sequence: SequenceNumber,
+        order: KeyOrder,
+        merge_operator: Option<SharedMergeOperator>,
+        bounds: Bounds,
+    ) -> VisibleCursor {
+        VisibleCursor {
+            inner,
+            sequence,
+            order,
+            merge_operator,
+            bounds,
+            place: Place::None,
+            key: Vec::new(),
+            value: Vec::new(),
+            error: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        self.place != Place::None
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        match self.place {
+            Place::Inner => self.inner.user_key(),
+            Place::Kept(_) => &self.key,
+            Place::None => panic!("key() of a cursor that is not valid"),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        match self.place {
+            Place::Inner => self.inner.value(),
+            Place::Kept(_) => &self.value,
+            Place::None => panic!("value() of a cursor that is not valid"),
+        }
+    }
+
+    /// The error that ended the walk, if one did.
+    pub(crate) fn status(&self) -> Result<()> {
+        match &self.error {
+            Some(error) => Err(error.clone()),
+            None => self.inner.status(),
+        }
+    }
+
+    pub(crate) fn first(&mut self) {
+        self.error = None;
+        match &self.bounds.lower {
+            Some(lower) => self.inner.seek(lower, TRAILER_NEWEST),
+            None => self.inner.seek_to_first(),
+        }
+        self.settle_forward(false);
+    }
+
+    pub(crate) fn last(&mut self) {
+        self.error = None;
+        match &self.bounds.upper {
+            // The newest entry there would be is after all smaller keys and
+            // before the bound's own versions.
+            Some(upper) => self.inner.seek_for_prev(upper, TRAILER_NEWEST),
+            None => self.inner.seek_to_last(),
+        }
+        self.settle_reverse();
+    }
+
+    pub(crate) fn seek(&mut self, key: &[u8]) {
+        match &self.bounds.lower {
+            Some(lower) if self.order.compare(key, lower).is_lt() => return self.first(),
+            _ => {}
+        }
+        self.error = None;
+        self.inner.seek(key, TRAILER_NEWEST);
+        self.settle_forward(false);
+    }
+
+    pub(crate) fn seek_for_prev(&mut self, key: &[u8]) {
+        match &self.bounds.upper {
+            Some(upper) if self.order.compare(key, upper).is_ge() => return self.last(),
+            _ => {}
+        }
+        self.error = None;
+        // Trailer 0 is the last that a version of the key can have.
+        self.inner.seek_for_prev(key, 0);
+        self.settle_reverse();
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) {
+        match self.place {
+            Place::None => panic!("next() of a cursor that is not valid"),
+            Place::Inner => {
+                self.key.clear();
+                self.key.extend_from_slice(self.inner.user_key());
+                self.inner.next();
+                self.settle_forward(true);
+            }
+            Place::Kept(Direction::Forward) => self.settle_forward(true),
+            Place::Kept(Direction::Reverse) => {
+                self.inner.seek(&self.key, TRAILER_NEWEST);
+                self.settle_forward(true);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn prev(&mut self) {
+        match self.place {
+            Place::None => panic!("prev() of a cursor that is not valid"),
+            Place::Kept(Direction::Reverse) => {}
+            Place::Inner => {
+                self.key.clear();
+                self.key.extend_from_slice(self.inner.user_key());
+                self.inner.seek_for_prev(&self.key, TRAILER_NEWEST);
+            }
+            Place::Kept(Direction::Forward) => self.inner.seek_for_prev(&self.key, TRAILER_NEWEST),
+        }
+        self.settle_reverse();
+    }
+
+    fn stop(&mut self) {
+        self.place = Place::None;
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.error = Some(error);
+        self.stop();
+    }
+
+    /// From where the inner cursor is, finds the next key that exists. With
+    /// `skipping`, versions of `self.key` are passed over.
+    #[inline]
+    fn settle_forward(&mut self, mut skipping: bool) {
+        while self.inner.valid() {
+            let trailer = self.inner.trailer();
+            if sequence_of(trailer) > self.sequence
+                || skipping && self.inner.user_key() == &self.key[..]
+            {
+                self.inner.next();
+                continue;
+            }
+            if skipping && !self.order.is_bytewise() && self.is_at_key() {
+                self.inner.next();
+                continue;
+            }
+            if self.is_past_upper() {
+                return self.stop();
+            }
+            match kind_of(trailer) {
+                Some(Kind::Put) => {
+                    self.place = Place::Inner;
+                    return;
+                }
+                Some(Kind::Delete | Kind::SingleDelete) => {
+                    self.key.clear();
+                    self.key.extend_from_slice(self.inner.user_key());
+                    skipping = true;
+                    self.inner.next();
+                }
+                Some(Kind::Merge) => return self.merge_forward(),
+                _ => return self.fail(unreadable_kind(trailer)),
+            }
+        }
+        self.stop();
+    }
+
+    /// True if the inner cursor is at a version of `self.key`, in an order in
+    /// which different bytes may be the same key.
+    fn is_at_key(&self) -> bool {
+        self.order.compare(self.inner.user_key(), &self.key).is_eq()
+    }
+
+    #[inline]
+    fn is_past_upper(&self) -> bool {
+        match &self.bounds.upper {
+            Some(upper) => self.order.compare(self.inner.user_key(), upper).is_ge(),
+            None => false,
+        }
+    }
+
+    fn is_before_lower(&self) -> bool {
+        match &self.bounds.lower {
+            Some(lower) => self.order.compare(self.inner.user_key(), lower).is_lt(),
+            None => false,
+        }
+    }
+
+    /// At an operand: collects this key's operands down to a base value,
+    /// merges them, and leaves the inner cursor past what was collected.
+    fn merge_forward(&mut self) {
+        self.key.clear();
+        self.key.extend_from_slice(self.inner.user_key());
+        let mut operands = Vec::new();
+        let mut base = None;
+        while self.inner.valid() && self.is_at_key() {
+            match kind_of(self.inner.trailer()) {
+                Some(Kind::Merge) => operands.push(self.inner.value().to_vec()),
+                Some(Kind::Put) => {
+                    base = Some(self.inner.value().to_vec());
+                    break;
+                }
+                Some(Kind::Delete | Kind::SingleDelete) => break,
+                _ => return self.fail(unreadable_kind(self.inner.trailer())),
+            }
+            self.inner.next();
+        }
+        if self.inner.status().is_err() {
+            return self.stop();
+        }
+        operands.reverse();
+        self.keep_merged(base, &operands, Direction::Forward);
+    }
+
+    /// Makes the merge of `operands`, oldest first, the value here.
+    fn keep_merged(&mut self, base: Option<Vec<u8>>, operands: &[Vec<u8>], direction: Direction) {
+        match merge_all(&self.merge_operator, &self.key, base.as_deref(), operands) {
+            Ok(value) => {
+                self.value = value;
+                self.place = Place::Kept(direction);
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// From where the inner cursor is, finds the key before that exists.
+    fn settle_reverse(&mut self) {
+        while self.inner.valid() {
+            if self.is_before_lower() {
+                return self.stop();
+            }
+            if self.resolve_key_in_reverse() {
+                return;
+            }
+        }
+        self.stop();
+    }
+
+    /// Walks over all versions of the key here, oldest first. True if the walk
+    /// ends: the key exists and is kept, or something failed.
+    fn resolve_key_in_reverse(&mut self) -> bool {
+        self.key.clear();
+        self.key.extend_from_slice(self.inner.user_key());
+        let mut exists = false;
+        let mut operands: Vec<Vec<u8>> = Vec::new();
+        loop {
+            let trailer = self.inner.trailer();
+            if sequence_of(trailer) <= self.sequence {
+                match kind_of(trailer) {
+                    Some(Kind::Put) => {
+                        exists = true;
+                        operands.clear();
+                        self.value.clear();
+                        self.value.extend_from_slice(self.inner.value());
+                    }
+                    Some(Kind::Delete | Kind::SingleDelete) => {
+                        exists = false;
+                        operands.clear();
+                    }
+                    Some(Kind::Merge) => operands.push(self.inner.value().to_vec()),
+                    _ => {
+                        self.fail(unreadable_kind(trailer));
+                        return true;
+                    }
+                }
+            }
+            self.inner.prev();
+            if !self.inner.valid() || !self.is_at_key() {
+                break;
+            }
+        }
+        if self.inner.status().is_err() {
+            self.stop();
+            return true;
+        }
+        if !operands.is_empty() {
+            let base = exists.then(|| std::mem::take(&mut self.value));
+            self.keep_merged(base, &operands, Direction::Reverse);
+            return true;
+        }
+        if exists {
+            self.place = Place::Kept(Direction::Reverse);
+        }
+        exists
+    }
+}
+
+/// The value of `key` after `operands`, oldest first, were merged into `base`.
+pub(crate) fn merge_all<T: AsRef<[u8]>>(
+    operator: &Option<SharedMergeOperator>,
+    key: &[u8],
+    base: Option<&[u8]>,
+    operands: &[T],
+) -> Result<Vec<u8>> {
+    let Some(operator) = operator else {
+        return Err(Error::invalid("the family has merged values but no merge operator is given"));
+    };
+    let operands: Vec<&[u8]> = operands.iter().map(AsRef::as_ref).collect();
+    operator.full_merge(key, base, &operands).ok_or_else(|| Error::MergeFailed {
+        operator: operator.name().to_string(),
+        key: Arc::from(key),
+    })
+}
+
+/// The error for an entry whose kind this build stores but cannot resolve.
+pub(crate) fn unreadable_kind(trailer: u64) -> Error {
+    let sequence = sequence_of(trailer);
+    Error::invalid(format!(
+        "the entry with sequence number {sequence} is of kind {:#04x}, which reads do not support",
+        trailer as u8
+    ))
+}

@@ -1,0 +1,149 @@
+//! At each limit it works; one past it is `InvalidArgument`, and nothing
+//! was changed.
+
+use lodestore::{
+    Db, Error, Family, FamilyOptions, KEY_BYTES_MAX, MemFs, Options, VALUE_BYTES_MAX, WriteBatch,
+    WriteOptions,
+};
+use std::sync::Arc;
+
+fn open() -> Db {
+    let options =
+        Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
+    Db::open("/limits", options).expect("a database in memory opens")
+}
+
+#[track_caller]
+fn is_refused<T>(result: Result<T, Error>) {
+    match result {
+        Err(Error::InvalidArgument { .. }) => {}
+        Err(other) => panic!("refused, but with {other}"),
+        Ok(_) => panic!("was not refused"),
+    }
+}
+
+/// One byte too long. The pages of such a slice are never touched, so it costs
+/// address space only; an engine that copied it before checking would show.
+fn one_too_long(limit: usize) -> Vec<u8> {
+    vec![0; limit + 1]
+}
+
+/// A key or value past the limit is refused by every call that takes one.
+#[test]
+fn too_long_keys_and_values_change_nothing() -> Result<(), Error> {
+    let db = open();
+    db.put(b"k", b"before")?;
+    let sequence = db.latest_sequence();
+    let (key, value) = (one_too_long(KEY_BYTES_MAX), one_too_long(VALUE_BYTES_MAX));
+    is_refused(db.put(&key, b""));
+    is_refused(db.put(b"k", &value));
+    is_refused(db.delete(&key));
+    let mut batch = WriteBatch::new();
+    batch.put(b"k", b"within");
+    batch.put(b"k", &value);
+    is_refused(db.write_with(&WriteOptions::default(), &mut batch));
+    batch.clear();
+    batch.put(b"after", b"clearing");
+    db.write(batch)?;
+    assert_eq!(db.latest_sequence(), sequence + 1);
+    assert_eq!(db.get(b"k")?.as_deref(), Some(&b"before"[..]));
+    Ok(())
+}
+
+/// Long keys and values work wherever they lie. (The documented limits
+/// themselves, of 4 GiB, take more memory than a quick test should.)
+#[test]
+fn long_keys_and_values_are_kept() -> Result<(), Error> {
+    let db = open();
+    let key = testkit::random::bytes(1 << 20, 1);
+    let value = testkit::random::bytes(20 << 20, 2);
+    db.put(&key, b"long key")?;
+    db.put(b"long value", &value)?;
+    let check = |db: &Db| -> Result<(), Error> {
+        assert_eq!(db.get(&key)?.as_deref(), Some(&b"long key"[..]));
+        assert!(db.get(b"long value")?.as_deref() == Some(&value[..]));
+        let mut cursor = db.cursor();
+        cursor.seek(&key);
+        assert!(cursor.valid() && cursor.key() == key);
+        cursor.status()
+    };
+    check(&db)?;
+    db.flush()?;
+    check(&db)?;
+    db.compact_range(None, None)?;
+    check(&db)
+}
+
+/// An option at its least value works; one below it is refused at opening, and
+/// nothing is created.
+#[test]
+fn options_below_their_least_value_are_refused() -> Result<(), Error> {
+    type Set = fn(&mut FamilyOptions, i64);
+    let knobs: [(&str, i64, Set); 6] = [
+        ("memtable_bytes", 1024, |f, by| f.memtable_bytes = (1024 + by) as usize),
+        ("sealed_memtables_max", 1, |f, by| f.sealed_memtables_max = (1 + by) as usize),
+        ("block_bytes", 64, |f, by| f.block_bytes = (64 + by) as usize),
+        ("table_bytes", 1024, |f, by| f.table_bytes = (1024 + by) as u64),
+        ("level1_bytes", 1024, |f, by| f.level1_bytes = (1024 + by) as u64),
+        ("level_multiplier", 2, |f, by| f.level_multiplier = (2 + by) as u32),
+    ];
+    for (name, least, set) in knobs {
+        let fs = Arc::new(MemFs::new());
+        let mut options = Options { create_if_missing: true, fs, ..Options::default() };
+        set(&mut options.family, -1);
+        is_refused(Db::open("/limits", options.clone()));
+        options.create_if_missing = false;
+        set(&mut options.family, 0);
+        let missing = Db::open("/limits", options.clone());
+        assert!(matches!(missing, Err(Error::Missing { .. })), "{name} {least}");
+        options.create_if_missing = true;
+        let db = Db::open("/limits", options)?;
+        fill(&db)?;
+    }
+    Ok(())
+}
+
+fn fill(family: &Family) -> Result<(), Error> {
+    for i in 0..60u32 {
+        family.put(&i.to_be_bytes(), &testkit::random::bytes(100, u64::from(i)))?;
+    }
+    family.flush()?;
+    family.compact_range(None, None)?;
+    for i in 0..60u32 {
+        let expected = testkit::random::bytes(100, u64::from(i));
+        assert_eq!(family.get(&i.to_be_bytes())?.as_deref(), Some(&expected[..]));
+    }
+    Ok(())
+}
+
+/// A family's name may not be empty; nor may it be taken.
+#[test]
+fn a_family_needs_a_name_of_its_own() -> Result<(), Error> {
+    let db = open();
+    is_refused(db.create_family("", FamilyOptions::default()));
+    is_refused(db.create_family("default", FamilyOptions::default()));
+    db.create_family("f", FamilyOptions::default())?;
+    is_refused(db.create_family("f", FamilyOptions::default()));
+    is_refused(db.drop_family("default"));
+    assert!(matches!(db.drop_family("g"), Err(Error::Missing { .. })));
+    assert_eq!(db.family_names(), ["default", "f"]);
+    Ok(())
+}
+
+/// A handle of a dropped family writes nothing, also if the name is used again.
+#[test]
+fn a_dropped_family_takes_no_writes() -> Result<(), Error> {
+    let db = open();
+    let old = db.create_family("f", FamilyOptions::default())?;
+    old.put(b"k", b"old")?;
+    db.drop_family("f")?;
+    let new = db.create_family("f", FamilyOptions::default())?;
+    assert!(old.put(b"k", b"late").is_err());
+    let mut batch = WriteBatch::new();
+    batch.put(b"other", b"record");
+    batch.put_in(&old, b"k", b"late");
+    assert!(db.write(batch).is_err());
+    assert!(new.get(b"k")?.is_none());
+    assert!(db.get(b"other")?.is_none());
+    Ok(())
+}

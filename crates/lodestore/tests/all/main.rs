@@ -1,0 +1,12 @@
+//! All integration tests of the engine in one binary: one link, one run.
+
+mod environment;
+
+mod architecture;
+mod public_api;
+mod limits;
+mod scripts;
+mod model;
+mod recovery;
+mod crash;
+mod faults;

@@ -1,0 +1,162 @@
+//! Generated histories: the engine and the oracle must agree on every answer.
+//!
+//! `MODEL_SEQUENCES` and `MODEL_SEED` in the environment make it a soak.
+
+use crate::environment::number;
+use lodestore::{Counter, Fs, MemFs, OsFs, Statistics};
+use std::sync::Arc;
+use testkit::command::{Command, Output};
+use testkit::generate::{Generator, Shape};
+use testkit::model::Model;
+use testkit::run::{Difference, compare, shrink};
+use testkit::rust_api::RustApi;
+use testkit::surface::Surface;
+use testkit::temp_dir::TempDir;
+
+const COMMANDS: usize = 200;
+
+/// How often the histories came to states that a test of this kind is for.
+#[derive(Debug, Default)]
+struct Reached {
+    reopened: usize,
+    snapshot_reads_after_flush: usize,
+    merges_read_over_flush: usize,
+    families_dropped: usize,
+    families_recreated: usize,
+    flushes: u64,
+    compactions: u64,
+    entries_dropped: u64,
+    several_levels: usize,
+    custom_orders: usize,
+}
+
+impl Reached {
+    fn add_counters(&mut self, statistics: &Statistics) {
+        self.flushes += statistics.get(Counter::Flushes);
+        self.compactions += statistics.get(Counter::Compactions);
+        self.entries_dropped += statistics.get(Counter::CompactionEntriesDropped);
+    }
+
+    fn add_history(&mut self, history: &[Command]) {
+        let (mut flushed_since_snapshot, mut merged, mut merged_then_flushed) =
+            (false, false, false);
+        let mut dropped = Vec::new();
+        for command in history {
+            match command {
+                Command::Open { settings, .. } => {
+                    self.reopened += usize::from(settings.schemas.is_empty());
+                    let custom = settings.schemas.iter().any(|s| s.1.order.word() != "bytewise");
+                    self.custom_orders += usize::from(custom);
+                }
+                Command::Snapshot { .. } => flushed_since_snapshot = false,
+                Command::Flush { .. } => {
+                    flushed_since_snapshot = true;
+                    merged_then_flushed |= merged;
+                }
+                Command::Get { read, .. } | Command::Scan { read, .. } => {
+                    let old = read.at.is_some() && flushed_since_snapshot;
+                    self.snapshot_reads_after_flush += usize::from(old);
+                    self.merges_read_over_flush += usize::from(merged && merged_then_flushed);
+                }
+                Command::Write { changes, .. } => {
+                    let is_merge = |c: &testkit::command::Change| {
+                        matches!(c.action, testkit::command::Action::Merge(_))
+                    };
+                    merged |= changes.iter().any(is_merge);
+                }
+                Command::DropFamily { name } => {
+                    self.families_dropped += 1;
+                    dropped.push(name);
+                }
+                Command::CreateFamily { name, .. } if dropped.contains(&name) => {
+                    self.families_recreated += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn check(&self) {
+        let counts = [
+            ("reopened", self.reopened),
+            ("snapshot_reads_after_flush", self.snapshot_reads_after_flush),
+            ("merges_read_over_flush", self.merges_read_over_flush),
+            ("families_dropped", self.families_dropped),
+            ("families_recreated", self.families_recreated),
+            ("flushes", self.flushes as usize),
+            ("compactions", self.compactions as usize),
+            ("entries_dropped", self.entries_dropped as usize),
+            ("several_levels", self.several_levels),
+            ("custom_orders", self.custom_orders),
+        ];
+        for (name, count) in counts {
+            assert!(count > 0, "the histories never came to {name}: {self:?}");
+        }
+    }
+}
+
+/// A fresh surface; `None` for files in memory.
+fn surface(directory: Option<&TempDir>) -> RustApi {
+    match directory {
+        None => RustApi::new(Arc::new(MemFs::new()), "/model"),
+        Some(directory) => {
+            let fs: Arc<dyn Fs> = Arc::new(OsFs::new());
+            RustApi::new(fs, directory.path())
+        }
+    }
+}
+
+/// Runs one history, then reopens and compares everything once more.
+fn run(history: &[Command], on_disk: bool, reached: &mut Reached) -> Option<Box<Difference>> {
+    let directory = on_disk.then(|| TempDir::new("model"));
+    let (mut oracle, mut tested) = (Model::default(), surface(directory.as_ref()));
+    let difference = compare(&mut oracle, &mut tested, history);
+    reached.add_history(history);
+    reached.add_counters(tested.statistics());
+    if let Some(db) = tested.db() {
+        let levels = db.stats().levels;
+        reached.several_levels += usize::from(levels.iter().filter(|l| l.files > 0).count() > 1);
+    }
+    difference
+}
+
+/// The history of a seed, and at its end a look at everything after reopening.
+fn history(seed: u64) -> Vec<Command> {
+    let mut history: Vec<Command> = Generator::new(seed, Shape::default()).take(COMMANDS).collect();
+    let mut model = Model::default();
+    history.iter().for_each(|command| drop(model.run(command)));
+    history.push(testkit::parse::command("open db").expect("a command"));
+    history.push(Command::Verify);
+    if let Output::Text(names) = model.run(&Command::Families) {
+        for name in names.lines() {
+            for reverse in [false, true] {
+                let read = testkit::command::Read::of(name);
+                history.push(Command::Scan { read, reverse });
+            }
+        }
+    }
+    history
+}
+
+/// Whatever is done in whatever order with whatever options, every answer is
+/// the oracle's; and the histories do come to the states that matter.
+#[test]
+fn the_engine_answers_as_the_oracle_does() {
+    let first = number("MODEL_SEED", 1);
+    let sequences = number("MODEL_SEQUENCES", 300);
+    let mut reached = Reached::default();
+    for seed in first..first + sequences {
+        let on_disk = seed % 10 == 0;
+        let history = history(seed);
+        if let Some(found) = run(&history, on_disk, &mut reached) {
+            let again = |shorter: &[Command]| run(shorter, on_disk, &mut Reached::default());
+            let shortest = shrink(found.clone(), again);
+            panic!(
+                "MODEL_SEED={seed} MODEL_SEQUENCES=1, command {} of the history, shrunk to:\n{shortest}",
+                found.history.len()
+            );
+        }
+    }
+    reached.check();
+    println!("{sequences} histories from seed {first}: {reached:?}");
+}

@@ -1,0 +1,203 @@
+//! How the library is used, by example. What these say, the scripts in
+//! `testdata` say for every surface; here are the shapes of the Rust API.
+
+use lodestore::{
+    AddU64, Cache, Db, Error, FamilyOptions, MemFs, Options, ReadOptions, Scheduler, Statistics,
+    WriteBatch, WriteOptions,
+};
+use std::sync::Arc;
+use testkit::temp_dir::TempDir;
+
+fn in_memory() -> Options {
+    Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() }
+}
+
+/// The first minute: open, put, get, walk, close.
+#[test]
+fn a_database_is_opened_written_and_read() -> Result<(), Error> {
+    let directory = TempDir::new("api");
+    let options = Options { create_if_missing: true, ..Options::default() };
+    let db = Db::open(directory.path().join("db"), options.clone())?;
+    db.put(b"apple", b"red")?;
+    db.put(b"banana", b"yellow")?;
+    assert_eq!(db.get(b"apple")?.as_deref(), Some(&b"red"[..]));
+    assert!(db.get(b"cherry")?.is_none());
+    let entries: Vec<(Vec<u8>, Vec<u8>)> = db.range(..).collect::<Result<_, _>>()?;
+    assert_eq!(entries.len(), 2);
+    drop(db);
+    let db = Db::open(directory.path().join("db"), options)?;
+    assert_eq!(db.get(b"banana")?.as_deref(), Some(&b"yellow"[..]));
+    Ok(())
+}
+
+/// A batch is atomic across families, and can be used again.
+#[test]
+fn a_batch_is_filled_written_and_used_again() -> Result<(), Error> {
+    let db = Db::open("/api", in_memory())?;
+    let counts = db.create_family(
+        "counts",
+        FamilyOptions { merge_operator: Some(Arc::new(AddU64)), ..FamilyOptions::default() },
+    )?;
+    let mut batch = WriteBatch::new();
+    batch.put(b"user/1", b"Ada");
+    batch.merge_in(&counts, b"users", &1u64.to_le_bytes());
+    let last = db.write_with(&WriteOptions { sync: true }, &mut batch)?;
+    assert_eq!(last, db.latest_sequence());
+    batch.clear();
+    assert!(batch.is_empty());
+    batch.put(b"user/2", b"Grace");
+    batch.merge_in(&counts, b"users", &1u64.to_le_bytes());
+    db.write(batch)?;
+    assert_eq!(counts.get(b"users")?.as_deref(), Some(&2u64.to_le_bytes()[..]));
+    Ok(())
+}
+
+/// A value stays readable after its key was deleted and the database closed.
+#[test]
+fn a_value_outlives_what_it_was_read_from() -> Result<(), Error> {
+    let db = Db::open("/api", in_memory())?;
+    db.put(b"memory", b"from the memtable")?;
+    let in_memory = db.get(b"memory")?.expect("it was put");
+    db.put(b"table", b"from a block")?;
+    db.flush()?;
+    let in_table = db.get(b"table")?.expect("it was put");
+    db.delete(b"table")?;
+    db.compact_range(None, None)?;
+    drop(db);
+    assert_eq!(&*in_memory, b"from the memtable");
+    assert_eq!(in_table.to_vec(), b"from a block");
+    Ok(())
+}
+
+/// A cursor shows the state of its creation, whatever is written meanwhile,
+/// and may move to another thread.
+#[test]
+fn a_cursor_stays_in_its_own_time() -> Result<(), Error> {
+    let db = Db::open("/api", in_memory())?;
+    for i in 0..100u32 {
+        db.put(format!("{i:03}").as_bytes(), b"old")?;
+    }
+    let mut cursor = db.cursor();
+    cursor.first();
+    for i in 0..100u32 {
+        db.put(format!("{i:03}").as_bytes(), b"new")?;
+    }
+    db.flush()?;
+    db.compact_range(None, None)?;
+    let walk = std::thread::spawn(move || {
+        let mut count = 0;
+        while cursor.valid() {
+            assert_eq!(cursor.value(), b"old");
+            count += 1;
+            cursor.next();
+        }
+        cursor.status().map(|()| count)
+    });
+    assert_eq!(walk.join().expect("the walk ends")?, 100);
+    Ok(())
+}
+
+/// A snapshot, its clone, and reads through them.
+#[test]
+fn a_snapshot_is_read_through_its_clone() -> Result<(), Error> {
+    let db = Db::open("/api", in_memory())?;
+    db.put(b"k", b"1")?;
+    let snapshot = db.snapshot();
+    let at = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
+    drop(snapshot);
+    db.put(b"k", b"2")?;
+    assert_eq!(db.get_with(&at, b"k")?.as_deref(), Some(&b"1"[..]));
+    let found = db.multi_get_with(&at, &[b"k", b"x"]);
+    assert_eq!(found.len(), 2);
+    let mut cursor = db.cursor_with(at);
+    cursor.seek(b"k");
+    assert_eq!(cursor.value(), b"1");
+    Ok(())
+}
+
+/// Several databases share a cache, threads and counters.
+#[test]
+fn databases_share_what_they_are_given() -> Result<(), Error> {
+    let statistics = Arc::new(Statistics::default());
+    let options = Options {
+        cache: Some(Cache::new(1 << 20)),
+        scheduler: Some(Scheduler::new(2)),
+        statistics: Some(Arc::clone(&statistics)),
+        ..in_memory()
+    };
+    let (a, b) = (Db::open("/a", options.clone())?, Db::open("/b", options)?);
+    a.put(b"k", b"a")?;
+    b.put(b"k", b"b")?;
+    a.flush()?;
+    b.flush()?;
+    drop(a);
+    assert_eq!(b.get(b"k")?.as_deref(), Some(&b"b"[..]));
+    assert_eq!(statistics.get(lodestore::Counter::Flushes), 2);
+    assert_eq!(statistics.get(lodestore::Counter::RecordsWritten), 2);
+    Ok(())
+}
+
+/// What was written can be read again from the log, in order, by a replica,
+/// which applies it under the same sequence numbers.
+#[test]
+fn a_replica_follows_the_log() -> Result<(), Error> {
+    let (leader, follower) = (Db::open("/leader", in_memory())?, Db::open("/f", in_memory())?);
+    let pin = leader.pin_log(1);
+    leader.put(b"a", b"1")?;
+    let mut batch = WriteBatch::new();
+    batch.put(b"b", b"2");
+    batch.delete(b"a");
+    leader.write(batch)?;
+    leader.flush()?;
+    leader.put(b"c", b"3")?;
+    for update in leader.updates_since(1)? {
+        let (first, mut batch) = update?;
+        follower.apply_at(first, &mut batch)?;
+    }
+    drop(pin);
+    assert_eq!(follower.latest_sequence(), leader.latest_sequence());
+    let all = |db: &Db| db.range(..).collect::<Result<Vec<_>, _>>();
+    assert_eq!(all(&follower)?, all(&leader)?);
+    assert_eq!(all(&leader)?.len(), 2);
+    Ok(())
+}
+
+/// Numbers for people and dashboards are there, under all three prefixes.
+#[test]
+fn a_database_describes_itself() -> Result<(), Error> {
+    let db = Db::open("/api", in_memory())?;
+    for i in 0..1000u32 {
+        db.put(&i.to_be_bytes(), &[7; 100])?;
+    }
+    db.flush()?;
+    for prefix in ["lodestore", "leveldb", "rocksdb"] {
+        let files = db.property(&format!("{prefix}.num-files-at-level0"));
+        assert_eq!(files.as_deref(), Some("1"), "{prefix}");
+        assert!(db.property(&format!("{prefix}.stats")).is_some_and(|text| !text.is_empty()));
+    }
+    assert_eq!(db.property("lodestore.nothing"), None);
+    let sizes = db.approximate_sizes(&[(b"", b"\xff"), (b"\xfe", b"\xff")])?;
+    assert!(sizes[0] > 1000 && sizes[1] < sizes[0] / 10, "{sizes:?}");
+    let stats = db.stats();
+    assert_eq!(stats.levels[0].files, 1);
+    assert!(stats.levels[0].bytes > 1000);
+    let report = db.verify()?;
+    assert_eq!((report.tables, report.entries), (1, 1000));
+    Ok(())
+}
+
+/// Handles are clones of one database: it closes with the last of them.
+#[test]
+fn the_last_handle_closes() -> Result<(), Error> {
+    let options = in_memory();
+    let db = Db::open("/api", options.clone())?;
+    let family = db.create_family("f", FamilyOptions::default())?;
+    drop(db);
+    family.put(b"still", b"open")?;
+    assert!(matches!(Db::open("/api", options.clone()), Err(Error::Busy { .. })));
+    drop(family);
+    let db = Db::open("/api", options)?;
+    let family = db.family("f").expect("it was created");
+    assert_eq!(family.get(b"still")?.as_deref(), Some(&b"open"[..]));
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! The knobs of `open` in scripts, as the engine's options.
+//!
+//! | knob | option |
+//! |---|---|
+//! | `memtable` | bytes of a memtable |
+//! | `table` | bytes of a table |
+//! | `block` | bytes of a block |
+//! | `codec` | `none`, `snappy`, `lz4`, `zstd` |
+//! | `filter` | filter bits a key |
+//! | `level0` | tables in level 0 that start a compaction |
+//! | `level1` | bytes of level 1 |
+//! | `multiplier` | how much larger the next level is |
+//! | `sealed` | memtables that may wait for their flush |
+//! | `threads` | background threads |
+//! | `cache` | bytes of the cache |
+//! | `log` | bytes of log segments from which old families are flushed |
+//! | `logging` | `yes` or `no` |
+
+use crate::command::{Operator, Schema};
+use lodestore::{AddU64, Append, Compression, FamilyOptions, Options, SharedMergeOperator};
+use std::sync::Arc;
+
+/// Applies one knob; says what is wrong with it.
+pub(crate) fn apply(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
+    let number = || value.parse::<usize>().map_err(|_| format!("no number in {name}={value}"));
+    let family = &mut options.family;
+    match name {
+        "memtable" => family.memtable_bytes = number()?,
+        "sealed" => family.sealed_memtables_max = number()?,
+        "table" => family.table_bytes = number()? as u64,
+        "block" => family.block_bytes = number()?,
+        "filter" => family.filter_bits_per_key = number()? as u8,
+        "level1" => family.level1_bytes = number()? as u64,
+        "multiplier" => family.level_multiplier = number()? as u32,
+        "threads" => options.background_threads = number()?,
+        "log" => options.log_bytes_max = number()? as u64,
+        "cache" => options.cache_bytes = number()?,
+        "level0" => {
+            family.level0_compaction_files = number()?;
+            family.level0_slowdown_files = number()? + 4;
+            family.level0_stop_files = number()? + 12;
+        }
+        "codec" => {
+            family.compression = match value {
+                "none" => Compression::None,
+                "snappy" => Compression::Snappy,
+                "lz4" => Compression::Lz4,
+                "zstd" => Compression::Zstd { level: 1 },
+                _ => return Err(format!("no codec {value}")),
+            }
+        }
+        "logging" => {
+            options.logging = match value {
+                "yes" => true,
+                "no" => false,
+                _ => return Err("logging is yes or no".to_string()),
+            }
+        }
+        _ => return Err(format!("no knob {name}")),
+    }
+    Ok(())
+}
+
+/// `base` with the order and the merge operator of `schema`.
+pub(crate) fn family_options(base: &FamilyOptions, schema: Schema) -> FamilyOptions {
+    let merge_operator: Option<SharedMergeOperator> = match schema.operator {
+        Operator::None => None,
+        Operator::Add => Some(Arc::new(AddU64)),
+        Operator::Append => Some(Arc::new(Append::with_delimiter(b","))),
+    };
+    FamilyOptions { order: schema.order.key_order(), merge_operator, ..base.clone() }
+}

@@ -1,0 +1,367 @@
+//! Histories from a seed: commands that are likely to collide, to reach odd
+//! states, and to be read again after everything moved.
+
+use crate::command::{
+    Action, Change, Command, DEFAULT_FAMILY, Form, Move, Operator, Read, Schema, Settings,
+};
+use crate::orders::Order;
+use crate::random::Random;
+use crate::text::Datum;
+
+/// What a history may contain.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Different keys.
+    pub keys_max: usize,
+    /// Orders other than bytewise may be used.
+    pub custom_orders: bool,
+    /// The database may be closed and opened again.
+    pub reopening: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape { keys_max: 160, custom_orders: true, reopening: true }
+    }
+}
+
+/// An endless history. It begins with opening a new database.
+pub struct Generator {
+    random: Random,
+    shape: Shape,
+    keys: Vec<Vec<u8>>,
+    /// Families that are there now, with their schemas.
+    families: Vec<(String, Schema)>,
+    snapshots: Vec<String>,
+    named: usize,
+    opened: bool,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Write,
+    BigBatch,
+    Get,
+    Scan,
+    Cursor,
+    Range,
+    Snapshot,
+    Family,
+    Flush,
+    Compact,
+    Reopen,
+    Rare,
+}
+
+impl Generator {
+    /// The history of `seed`.
+    pub fn new(seed: u64, shape: Shape) -> Generator {
+        let mut random = Random::new(seed);
+        let keys = keys(&mut random, shape.keys_max);
+        let mut generator = Generator {
+            random,
+            shape,
+            keys,
+            families: Vec::new(),
+            snapshots: Vec::new(),
+            named: 0,
+            opened: false,
+        };
+        let schema = generator.schema();
+        generator.families.push((DEFAULT_FAMILY.to_string(), schema));
+        generator
+    }
+
+    fn command(&mut self) -> Command {
+        match self.random.weighted(&[
+            (24, What::Write),
+            (12, What::BigBatch),
+            (22, What::Get),
+            (10, What::Scan),
+            (10, What::Cursor),
+            (4, What::Range),
+            (5, What::Snapshot),
+            (3, What::Family),
+            (3, What::Flush),
+            (2, What::Compact),
+            (2, What::Reopen),
+            (2, What::Rare),
+        ]) {
+            What::Write => self.write(1),
+            What::BigBatch => {
+                let records = self.random.between(0, 60);
+                self.write(records)
+            }
+            What::Get => self.get(),
+            What::Scan => Command::Scan { read: self.read(), reverse: self.random.one_in(2) },
+            What::Cursor => self.cursor(),
+            What::Range => self.range(),
+            What::Snapshot => self.snapshot(),
+            What::Family => self.change_families(),
+            What::Flush => {
+                let all = self.random.one_in(3);
+                Command::Flush { family: if all { None } else { Some(self.family()) } }
+            }
+            What::Compact => self.compact(),
+            What::Reopen if self.shape.reopening => self.open(),
+            What::Reopen => Command::Wait,
+            What::Rare => self.rare(),
+        }
+    }
+
+    /// Opens the database, the first time or again, with other knobs. Schemas
+    /// are stated the first time only: the surface remembers them.
+    fn open(&mut self) -> Command {
+        self.snapshots.clear();
+        let schemas = if self.opened { Vec::new() } else { self.families.clone() };
+        let settings =
+            Settings { create: true, knobs: self.knobs(), schemas, ..Settings::default() };
+        self.opened = true;
+        Command::Open { name: "db".to_string(), settings }
+    }
+
+    /// Small memtables, tables and levels, so that short histories go deep.
+    fn knobs(&mut self) -> Vec<(String, String)> {
+        let r = &mut self.random;
+        let codecs = ["none", "snappy", "lz4", "zstd"];
+        let knobs = [
+            ("memtable", r.between(4, 64) << 10),
+            ("sealed", r.between(1, 3)),
+            ("table", r.between(2, 32) << 10),
+            ("block", 64 << r.below(7)),
+            ("filter", r.below(17)),
+            ("level0", r.between(1, 4)),
+            ("level1", r.between(4, 64) << 10),
+            ("multiplier", r.between(2, 6)),
+            ("threads", r.between(1, 3)),
+            ("cache", if r.one_in(4) { 0 } else { r.between(1, 256) << 10 }),
+        ];
+        let mut knobs = knobs.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
+        knobs.push(("codec".to_string(), r.pick(&codecs).to_string()));
+        knobs
+    }
+
+    fn schema(&mut self) -> Schema {
+        let r = &mut self.random;
+        let custom = self.shape.custom_orders && r.one_in(5);
+        let order = if custom { *r.pick(&Order::ALL) } else { Order::Bytewise };
+        let operators = [Operator::None, Operator::Add, Operator::Append, Operator::Append];
+        Schema { order, operator: *r.pick(&operators) }
+    }
+
+    fn family(&mut self) -> String {
+        self.random.pick(&self.families).0.clone()
+    }
+
+    fn schema_of(&self, family: &str) -> Schema {
+        let known = self.families.iter().find(|(name, _)| name == family);
+        known.map_or_else(Schema::default, |(_, schema)| *schema)
+    }
+
+    fn key(&mut self) -> Datum {
+        Datum::Literal(self.random.pick(&self.keys).clone())
+    }
+
+    /// A bound: none, a key, or something between keys.
+    fn bound(&mut self) -> Option<Datum> {
+        match self.random.below(4) {
+            0 | 1 => None,
+            2 => Some(self.key()),
+            _ => {
+                let mut key = self.random.pick(&self.keys).clone();
+                key.push(self.random.word() as u8);
+                Some(Datum::Literal(key))
+            }
+        }
+    }
+
+    fn change(&mut self) -> Change {
+        let (family, key) = (self.family(), self.key());
+        let operator = self.schema_of(&family).operator;
+        let action = match self.random.below(10) {
+            0..=1 => Action::Delete,
+            2..=4 if operator == Operator::Add => Action::Merge(self.number()),
+            2..=4 if operator == Operator::Append => {
+                let length = self.random.below(20);
+                Action::Merge(Datum::Generated { length, seed: self.random.word() >> 40 })
+            }
+            _ if operator == Operator::Add => Action::Put(self.number()),
+            _ => Action::Put(self.value()),
+        };
+        Change { family, key, action }
+    }
+
+    fn number(&mut self) -> Datum {
+        let number = if self.random.one_in(9) { u64::MAX } else { self.random.word() >> 50 };
+        Datum::Literal(number.to_le_bytes().to_vec())
+    }
+
+    fn value(&mut self) -> Datum {
+        let length = match self.random.below(20) {
+            0 => 0,
+            1..=8 => self.random.below(30),
+            9..=17 => self.random.below(400),
+            18 => self.random.below(2000),
+            _ => self.random.below(5000),
+        };
+        Datum::Generated { length, seed: self.random.word() >> 40 }
+    }
+
+    fn write(&mut self, records: usize) -> Command {
+        let changes: Vec<Change> = (0..records).map(|_| self.change()).collect();
+        let single = changes.len() == 1 && self.random.one_in(2);
+        let form = if single { Form::Single } else { Form::Batch };
+        Command::Write { changes, form, sync: self.random.one_in(12) }
+    }
+
+    fn read(&mut self) -> Read {
+        let family = self.family();
+        let at = self.at();
+        // Keys with one prefix are neighbours only where the order is bytewise.
+        let bytewise = self.schema_of(&family).order == Order::Bytewise;
+        let prefix = if bytewise && self.random.one_in(4) {
+            let key = self.random.pick(&self.keys).clone();
+            let length = self.random.below(key.len() + 1);
+            Some(Datum::Literal(key[..length].to_vec()))
+        } else {
+            None
+        };
+        Read { family, at, lower: self.bound(), upper: self.bound(), prefix }
+    }
+
+    fn at(&mut self) -> Option<String> {
+        let use_one = !self.snapshots.is_empty() && self.random.one_in(2);
+        use_one.then(|| self.random.pick(&self.snapshots).clone())
+    }
+
+    fn get(&mut self) -> Command {
+        let read = Read { at: self.at(), ..Read::of(&self.family()) };
+        if self.random.one_in(4) {
+            let keys = (0..self.random.between(0, 30)).map(|_| self.key()).collect();
+            return Command::MultiGet { keys, read };
+        }
+        Command::Get { key: self.key(), read }
+    }
+
+    fn cursor(&mut self) -> Command {
+        let read = self.read();
+        let mut moves = Vec::new();
+        for _ in 0..self.random.between(1, 25) {
+            moves.push(match self.random.below(12) {
+                0 => Move::First,
+                1 => Move::Last,
+                2..=3 => Move::Seek(self.bound().unwrap_or(Datum::Literal(Vec::new()))),
+                4..=5 => Move::SeekForPrev(self.bound().unwrap_or(Datum::Literal(vec![0xff]))),
+                6..=8 => Move::Next,
+                _ => Move::Prev,
+            });
+        }
+        Command::Cursor { read, moves }
+    }
+
+    fn range(&mut self) -> Command {
+        let ends = (0..self.random.between(1, 20))
+            .map(|_| if self.random.one_in(2) { 'f' } else { 'b' })
+            .collect();
+        let (from, to) = (self.bound(), self.bound());
+        let inclusive = to.is_some() && self.random.one_in(2);
+        Command::Range { family: self.family(), from, to, inclusive, ends }
+    }
+
+    fn snapshot(&mut self) -> Command {
+        let full = self.snapshots.len() >= 4;
+        if full || !self.snapshots.is_empty() && self.random.one_in(3) {
+            let at = self.random.below(self.snapshots.len());
+            return Command::Release { name: self.snapshots.remove(at) };
+        }
+        let name = self.name("s");
+        self.snapshots.push(name.clone());
+        Command::Snapshot { name }
+    }
+
+    fn change_families(&mut self) -> Command {
+        let droppable = self.families.len() - 1;
+        if droppable > 0 && (droppable >= 3 || self.random.one_in(3)) {
+            let at = 1 + self.random.below(droppable);
+            return Command::DropFamily { name: self.families.remove(at).0 };
+        }
+        // A few names only, so that one comes back after it was dropped.
+        let names = ["a", "b", "c", "users", "\u{e9}t\u{e9}"];
+        let name = self.random.pick(&names).to_string();
+        let schema = self.schema();
+        if !self.families.iter().any(|(known, _)| *known == name) {
+            self.families.push((name.clone(), schema));
+        }
+        Command::CreateFamily { name, schema }
+    }
+
+    fn compact(&mut self) -> Command {
+        let family = self.family();
+        let order = self.schema_of(&family).order;
+        let (mut from, mut to) = (self.bound(), self.bound());
+        if let (Some(a), Some(b)) = (&from, &to)
+            && order.compare(&a.bytes(), &b.bytes()).is_gt()
+        {
+            std::mem::swap(&mut from, &mut to);
+        }
+        Command::Compact { family, from, to }
+    }
+
+    fn rare(&mut self) -> Command {
+        match self.random.below(8) {
+            0 => Command::Wait,
+            1 => Command::Verify,
+            2 => Command::SyncLog,
+            3 => Command::Families,
+            4 => Command::OpenAgain,
+            5 => Command::Sequence,
+            6 => Command::Resume,
+            _ => Command::Checkpoint { name: self.name("copy") },
+        }
+    }
+
+    fn name(&mut self, kind: &str) -> String {
+        self.named += 1;
+        format!("{kind}{}", self.named)
+    }
+}
+
+impl Iterator for Generator {
+    type Item = Command;
+
+    fn next(&mut self) -> Option<Command> {
+        Some(if self.opened { self.command() } else { self.open() })
+    }
+}
+
+/// Keys that are prefixes of each other, that differ late, that are empty, all
+/// zeros or all ones, and some of the kinds that users have.
+fn keys(random: &mut Random, keys_max: usize) -> Vec<Vec<u8>> {
+    let odd: [&[u8]; 12] = [
+        b"",
+        b"\0",
+        b"\0\0",
+        b"\0\x01",
+        b"\xff",
+        b"\xff\xff",
+        b"\xff\0",
+        b"a",
+        b"a\0",
+        b"ab",
+        b"abc",
+        b"b",
+    ];
+    let mut keys: Vec<Vec<u8>> = odd.iter().map(|key| key.to_vec()).collect();
+    for i in 0..random.between(4, keys_max) {
+        keys.push(match random.below(8) {
+            0 => (0..random.below(4)).map(|_| *random.pick(b"\0\x01ab\xfe\xff")).collect(),
+            1..=3 => format!("{:016}", i * 7 % 1000).into_bytes(),
+            4 => crate::random::bytes(random.between(1, 40), random.word()),
+            5 => format!("the/same/long/beginning/{i:03}").into_bytes(),
+            6 => vec![b'p'; random.below(20)],
+            _ if random.one_in(6) => vec![b'l'; random.between(200, 1200)],
+            _ => random.word().to_be_bytes().to_vec(),
+        });
+    }
+    keys
+}

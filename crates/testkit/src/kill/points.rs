@@ -1,0 +1,266 @@
+//! Places at which the process kills itself, found by watching the file
+//! system: the engine has no switch for them.
+
+use lodestore::fs::{
+    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile, WritableFile,
+};
+use std::cell::Cell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the engine is doing, as its calls to the file system show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Point {
+    /// A flush thread writes a table.
+    Flush,
+    /// A compaction thread writes a table.
+    Compaction,
+    /// A new manifest is written, or becomes the current one.
+    ManifestRotation,
+    /// A log segment is written over, or renamed to be.
+    SegmentRecycling,
+    /// The manifest is written to while a family is dropped.
+    FamilyDrop,
+}
+
+impl Point {
+    /// Every point.
+    pub const ALL: [Point; 5] = [
+        Point::Flush,
+        Point::Compaction,
+        Point::ManifestRotation,
+        Point::SegmentRecycling,
+        Point::FamilyDrop,
+    ];
+
+    /// Its name in reports and on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Point::Flush => "flush",
+            Point::Compaction => "compaction",
+            Point::ManifestRotation => "manifest-rotation",
+            Point::SegmentRecycling => "segment-recycling",
+            Point::FamilyDrop => "family-drop",
+        }
+    }
+}
+
+thread_local! {
+    static DROPPING_FAMILY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`, which drops a family.
+pub fn while_dropping_family<T>(work: impl FnOnce() -> T) -> T {
+    DROPPING_FAMILY.set(true);
+    let result = work();
+    DROPPING_FAMILY.set(false);
+    result
+}
+
+/// When to die: at the `nth` call that belongs to `point`.
+#[derive(Debug)]
+pub struct Trigger {
+    point: Point,
+    nth: u64,
+    seen: AtomicU64,
+    /// Called just before the process kills itself.
+    report: fn(Point),
+}
+
+impl Trigger {
+    /// Dies at the `nth` call of `point`, counted from 1.
+    pub fn new(point: Point, nth: u64, report: fn(Point)) -> Arc<Trigger> {
+        Arc::new(Trigger { point, nth, seen: AtomicU64::new(0), report })
+    }
+
+    /// True if this call is the one at which to die.
+    fn is_due(&self, point: Option<Point>) -> bool {
+        point == Some(self.point) && self.seen.fetch_add(1, Ordering::Relaxed) + 1 == self.nth
+    }
+
+    /// Ends the process as `kill -9` does: nothing is flushed or unwound.
+    fn die(&self) -> ! {
+        (self.report)(self.point);
+        let process = rustix::process::getpid();
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+        std::process::abort() // not reached: SIGKILL cannot be refused
+    }
+}
+
+/// A file system whose process dies at a [`Trigger`].
+#[derive(Debug)]
+pub struct PointFs {
+    inner: Arc<dyn Fs>,
+    trigger: Option<Arc<Trigger>>,
+}
+
+impl PointFs {
+    /// Watches `inner`; without a trigger it only passes calls on.
+    pub fn new(inner: Arc<dyn Fs>, trigger: Option<Arc<Trigger>>) -> Arc<PointFs> {
+        Arc::new(PointFs { inner, trigger })
+    }
+
+    /// Does `work`. If this is the moment to die: odd calls die before, even
+    /// ones after it.
+    fn at<T>(&self, point: Option<Point>, work: impl FnOnce() -> T) -> T {
+        let Some(trigger) = &self.trigger else { return work() };
+        let due = trigger.is_due(point);
+        if due && trigger.nth % 2 == 1 {
+            trigger.die();
+        }
+        let result = work();
+        if due {
+            trigger.die();
+        }
+        result
+    }
+
+    fn wrap(
+        &self,
+        path: &Path,
+        file: io::Result<Box<dyn WritableFile>>,
+    ) -> io::Result<Box<dyn WritableFile>> {
+        let (path, trigger) = (path.to_path_buf(), self.trigger.clone());
+        Ok(Box::new(PointFile { inner: file?, path, trigger }))
+    }
+}
+
+/// What a call that changes `path` belongs to.
+fn point_of(path: &Path, creates: bool) -> Option<Point> {
+    let name = path.file_name()?.to_str()?;
+    let manifest = name.starts_with("MANIFEST-");
+    if manifest && DROPPING_FAMILY.get() {
+        return Some(Point::FamilyDrop);
+    }
+    if manifest && creates || name == "CURRENT" {
+        return Some(Point::ManifestRotation);
+    }
+    if !name.ends_with(".table") {
+        return None;
+    }
+    match std::thread::current().name() {
+        Some("lode-flush") => Some(Point::Flush),
+        Some("lode-compact") => Some(Point::Compaction),
+        _ => None,
+    }
+}
+
+fn is_segment(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "wal")
+}
+
+impl Fs for PointFs {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
+        let file = self.at(point_of(path, true), || self.inner.create(path));
+        self.wrap(path, file)
+    }
+
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
+        let point = is_segment(path).then_some(Point::SegmentRecycling);
+        let file = self.at(point, || self.inner.overwrite(path));
+        self.wrap(path, file)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        self.inner.open(path)
+    }
+
+    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
+        self.inner.read_many(reads, complete);
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(directory)
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        self.inner.length(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let recycles = is_segment(from) && is_segment(to);
+        let point = if recycles { Some(Point::SegmentRecycling) } else { point_of(to, true) };
+        self.at(point, || self.inner.rename(from, to))
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.hard_link(from, to)
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.inner.create_directory(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_directory(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.inner.sync_directory(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {
+        self.inner.lock(path)
+    }
+}
+
+#[derive(Debug)]
+struct PointFile {
+    inner: Box<dyn WritableFile>,
+    path: PathBuf,
+    trigger: Option<Arc<Trigger>>,
+}
+
+impl PointFile {
+    fn is_due(&self) -> bool {
+        let due = |trigger: &Arc<Trigger>| trigger.is_due(point_of(&self.path, false));
+        self.trigger.as_ref().is_some_and(due)
+    }
+
+    fn die(&self) {
+        if let Some(trigger) = &self.trigger {
+            trigger.die();
+        }
+    }
+}
+
+impl WritableFile for PointFile {
+    /// Dies after half of the bytes, as a process can that is killed inside
+    /// a large write.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_due() {
+            self.inner.append(&bytes[..bytes.len() / 2])?;
+            self.die();
+        }
+        self.inner.append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if self.is_due() {
+            self.die();
+        }
+        self.inner.sync()
+    }
+
+    fn preallocate(&mut self, length: u64) -> io::Result<()> {
+        self.inner.preallocate(length)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.inner.truncate(length)
+    }
+
+    fn close(self: Box<Self>) -> io::Result<()> {
+        self.inner.close()
+    }
+}

@@ -1,0 +1,221 @@
+//! The process that is killed: several writers, flushes, compactions, families
+//! that come and go; and a file outside the database that says what was
+//! acknowledged.
+//!
+//! An acknowledgement is nine bytes, appended by one `write` call after the
+//! database has answered: OFFSET 0, SIZE 1: who; OFFSET 1, SIZE 8: how many of
+//! its steps are done, little-endian. A killed process loses no finished
+//! `write`. No record is needed before a step: a worker has one at a time, so
+//! what is in doubt is the one after the last acknowledged.
+
+use super::points::{Point, PointFs, Trigger, while_dropping_family};
+use crate::load::{Families, Writer, with_families};
+use crate::random::Random;
+use lodestore::{Db, Error, Options, OsFs, Result, WriteOptions};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Writers of a run.
+pub const WRITERS: u8 = 3;
+/// Who acknowledges the steps of the keeper of families.
+pub const KEEPER: u8 = 100;
+/// Who says that a point was reached; the number is the point's.
+pub const AT_POINT: u8 = 200;
+/// Steps between the creation of a brief family and its drop.
+const KEEPER_PUTS: u64 = 6;
+
+static ACKNOWLEDGED: OnceLock<File> = OnceLock::new();
+
+/// What one run does.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Directory of the database.
+    pub database: PathBuf,
+    /// File of acknowledgements.
+    pub acknowledged: PathBuf,
+    /// What the writers' histories follow from.
+    pub history_seed: u64,
+    /// What options and pauses follow from; differs from run to run.
+    pub run_seed: u64,
+    /// Steps done before, of each writer and last of the keeper.
+    pub done: Vec<u64>,
+    /// Where to die, and at which call.
+    pub point: Option<(Point, u64)>,
+}
+
+/// A writer of the history that `seed` gives.
+pub fn writer(seed: u64, id: u8) -> Writer {
+    Writer { seed, id, value_bytes_max: 600 }
+}
+
+/// What step `step` of the keeper, counted from 1, does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeeperStep {
+    /// Creates brief family number `.0`.
+    Create(u64),
+    /// Puts entry `.1` into it.
+    Put(u64, u64),
+    /// Drops it.
+    Drop(u64),
+}
+
+/// The keeper's step number `step`.
+pub fn keeper_step(step: u64) -> KeeperStep {
+    let family = (step - 1) / (KEEPER_PUTS + 2);
+    match (step - 1) % (KEEPER_PUTS + 2) {
+        0 => KeeperStep::Create(family),
+        put if put <= KEEPER_PUTS => KeeperStep::Put(family, put),
+        _ => KeeperStep::Drop(family),
+    }
+}
+
+/// The name of a brief family. Two names take turns, so that each is soon
+/// used again after it was dropped.
+pub fn brief_family(number: u64) -> String {
+    format!("brief-{}", number % 2)
+}
+
+/// The entry that a put of the keeper writes.
+pub fn brief_entry(family: u64, put: u64) -> (Vec<u8>, Vec<u8>) {
+    (format!("{put:02}").into_bytes(), crate::random::bytes(300, family << 8 | put))
+}
+
+/// Options with everything small, so that everything happens often.
+pub fn options(random: &mut Random) -> Options {
+    let mut options = Options { create_if_missing: true, ..Options::default() };
+    options.background_threads = random.between(1, 3);
+    options.cache_bytes = random.between(0, 1 << 20);
+    options.log_bytes_max = 64 << 10;
+    options.family.memtable_bytes = random.between(8, 48) << 10;
+    options.family.sealed_memtables_max = random.between(1, 3);
+    options.family.table_bytes = (random.between(4, 32) << 10) as u64;
+    options.family.block_bytes = 64 << random.below(7);
+    options.family.filter_bits_per_key = random.below(17) as u8;
+    options.family.level0_compaction_files = random.between(1, 4);
+    options.family.level0_slowdown_files = 8;
+    options.family.level0_stop_files = 16;
+    options.family.level1_bytes = (random.between(16, 128) << 10) as u64;
+    options.family.level_multiplier = random.between(2, 6) as u32;
+    with_families(options)
+}
+
+/// Works until killed. Returns only an error.
+pub fn work(run: &Run) -> Error {
+    let acknowledged = OpenOptions::new().append(true).create(true).open(&run.acknowledged);
+    let acknowledged = acknowledged.expect("the file of acknowledgements can be opened");
+    assert!(ACKNOWLEDGED.set(acknowledged).is_ok(), "a process works once");
+    let report = |point: Point| acknowledge(AT_POINT, point as u64);
+    let trigger = run.point.map(|(point, nth)| Trigger::new(point, nth, report));
+    let mut random = Random::new(run.run_seed);
+    let mut options = options(&mut random);
+    options.fs = PointFs::new(Arc::new(OsFs::new()), trigger);
+    match start(run, options, &mut random) {
+        Ok(never) => match never {},
+        Err(error) => error,
+    }
+}
+
+enum Never {}
+
+fn start(run: &Run, options: Options, random: &mut Random) -> Result<Never> {
+    let db = Db::open(&run.database, options.clone())?;
+    let families = Arc::new(Families::of(&db, &options)?);
+    let (failed, failures) = std::sync::mpsc::channel();
+    let spawn = |work: Box<dyn FnOnce() -> Error + Send>| {
+        let failed = failed.clone();
+        std::thread::spawn(move || failed.send(work()));
+    };
+    for id in 0..WRITERS {
+        let (db, families) = (db.clone(), Arc::clone(&families));
+        let writer = writer(run.history_seed, id);
+        let (done, seed) = (run.done[usize::from(id)], random.word());
+        spawn(Box::new(move || write(&db, &families, &writer, done, seed)));
+    }
+    let (keeper, done, seed) = (db.clone(), run.done[usize::from(WRITERS)], random.word());
+    spawn(Box::new(move || keep(&keeper, &options, done, seed)));
+    let seed = random.word();
+    spawn(Box::new(move || tend(&db, seed)));
+    Err(failures.recv().expect("the channel is held here too"))
+}
+
+/// Writes batch after batch; most are not synced.
+fn write(db: &Db, families: &Families, writer: &Writer, done: u64, seed: u64) -> Error {
+    let mut random = Random::new(seed);
+    for index in done + 1.. {
+        let sync = random.one_in(40);
+        let mut batch = writer.batch(index, families);
+        if let Err(error) = db.write_with(&WriteOptions { sync }, &mut batch) {
+            return error;
+        }
+        acknowledge(writer.id, index);
+    }
+    unreachable!("numbers do not run out")
+}
+
+/// Creates families, fills them and drops them.
+fn keep(db: &Db, options: &Options, done: u64, seed: u64) -> Error {
+    let mut random = Random::new(seed);
+    for step in done + 1.. {
+        if let Err(error) = keep_one(db, options, keeper_step(step), &mut random) {
+            return error;
+        }
+        acknowledge(KEEPER, step);
+    }
+    unreachable!("numbers do not run out")
+}
+
+fn keep_one(db: &Db, options: &Options, step: KeeperStep, random: &mut Random) -> Result<()> {
+    match step {
+        KeeperStep::Create(number) => {
+            db.create_family(&brief_family(number), options.family.clone()).map(drop)
+        }
+        KeeperStep::Put(number, put) => {
+            let name = brief_family(number);
+            let Some(family) = db.family(&name) else {
+                panic!("family {name} was created and is not there");
+            };
+            let (key, value) = brief_entry(number, put);
+            family.put(&key, &value)?;
+            if random.one_in(10) { family.flush() } else { Ok(()) }
+        }
+        KeeperStep::Drop(number) => while_dropping_family(|| db.drop_family(&brief_family(number))),
+    }
+}
+
+/// Reads, flushes and compacts now and then.
+fn tend(db: &Db, seed: u64) -> Error {
+    let mut random = Random::new(seed);
+    loop {
+        let result = match random.below(40) {
+            0 => db.flush_all(),
+            1 => db.compact_range(None, None),
+            _ => db.range(..).take(200).try_for_each(|entry| entry.map(drop)),
+        };
+        if let Err(error) = result {
+            return error;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(random.below(4) as u64));
+    }
+}
+
+fn acknowledge(who: u8, count: u64) {
+    let mut record = [who; 9];
+    record[1..].copy_from_slice(&count.to_le_bytes());
+    let mut file = ACKNOWLEDGED.get().expect("set when work begins");
+    file.write_all(&record).expect("an acknowledgement can be written");
+}
+
+/// The acknowledgements in a file: the last number of each acknowledger.
+pub fn read_acknowledged(path: &Path) -> Vec<(u8, u64)> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let record = |record: &[u8]| {
+        (record[0], u64::from_le_bytes(record[1..].try_into().expect("eight bytes")))
+    };
+    let mut last = std::collections::BTreeMap::new();
+    bytes.chunks_exact(9).map(record).for_each(|(who, count)| {
+        last.insert(who, count);
+    });
+    last.into_iter().collect()
+}

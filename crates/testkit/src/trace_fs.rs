@@ -1,0 +1,148 @@
+//! A file system that hashes what it is asked to change, so that two runs can
+//! be compared: the same seed must ask the same things in the same order.
+
+use crate::random::digest;
+use lodestore::fs::{
+    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile, WritableFile,
+};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Passes everything on to another file system, and notes it.
+#[derive(Clone, Debug)]
+pub struct TraceFs {
+    inner: Arc<dyn Fs>,
+    trace: Trace,
+}
+
+/// The hash so far. The standard library's lock, not a simulated one: noting
+/// must not be a moment at which the simulation changes threads.
+#[derive(Clone, Debug, Default)]
+struct Trace(Arc<Mutex<u64>>);
+
+impl Trace {
+    fn note(&self, call: &str, path: &Path, detail: u64) {
+        let mut hash = self.0.lock().expect("no one panics while noting");
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        let (before, detail) = (hash.to_le_bytes(), detail.to_le_bytes());
+        *hash = digest(&[&before, &detail, call.as_bytes(), name].concat());
+    }
+}
+
+impl TraceFs {
+    /// Watches `inner`.
+    pub fn new(inner: Arc<dyn Fs>) -> TraceFs {
+        TraceFs { inner, trace: Trace::default() }
+    }
+
+    /// A hash of all changing calls so far, in order, with names and bytes.
+    pub fn trace(&self) -> u64 {
+        *self.trace.0.lock().expect("no one panics while noting")
+    }
+
+    fn writable(&self, path: &Path, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
+        let (path, trace) = (path.to_path_buf(), self.trace.clone());
+        Box::new(TraceFile { inner, path, trace })
+    }
+}
+
+impl Fs for TraceFs {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
+        self.trace.note("create", path, 0);
+        Ok(self.writable(path, self.inner.create(path)?))
+    }
+
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
+        self.trace.note("overwrite", path, 0);
+        Ok(self.writable(path, self.inner.overwrite(path)?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        self.inner.open(path)
+    }
+
+    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
+        self.inner.read_many(reads, complete);
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(directory)
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        self.inner.length(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.trace.note("remove", path, 0);
+        self.inner.remove(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.trace.note("rename", from, 0);
+        self.trace.note("to", to, 0);
+        self.inner.rename(from, to)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.trace.note("link", from, 0);
+        self.trace.note("to", to, 0);
+        self.inner.hard_link(from, to)
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.trace.note("create-directory", path, 0);
+        self.inner.create_directory(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.trace.note("remove-directory", path, 0);
+        self.inner.remove_directory(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.trace.note("sync-directory", path, 0);
+        self.inner.sync_directory(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {
+        self.inner.lock(path)
+    }
+}
+
+#[derive(Debug)]
+struct TraceFile {
+    inner: Box<dyn WritableFile>,
+    path: PathBuf,
+    trace: Trace,
+}
+
+impl WritableFile for TraceFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.trace.note("append", &self.path, digest(bytes));
+        self.inner.append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.trace.note("sync", &self.path, 0);
+        self.inner.sync()
+    }
+
+    fn preallocate(&mut self, length: u64) -> io::Result<()> {
+        self.inner.preallocate(length)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.trace.note("truncate", &self.path, length);
+        self.inner.truncate(length)
+    }
+
+    fn close(self: Box<Self>) -> io::Result<()> {
+        self.inner.close()
+    }
+}
