@@ -13,7 +13,12 @@
 //! Invariant: the bytes of a [`WriteBatch`] are always valid; whatever comes
 //! from outside passes [`BatchRef::decode`] first, and is trusted from then on.
 
-use crate::coding::{Reader, VARINT64_BYTES_MAX, put_varint, varint_bytes};
+mod decode;
+
+pub use decode::Record;
+pub(crate) use decode::{BatchRef, Records};
+
+use crate::coding::{VARINT64_BYTES_MAX, put_varint, varint_bytes};
 use crate::error::{Error, Result};
 use crate::key::{KEY_BYTES_MAX, Kind, SEQUENCE_MAX, SequenceNumber, VALUE_BYTES_MAX};
 
@@ -46,54 +51,6 @@ pub struct FamilyId(pub u32);
 impl FamilyId {
     /// The family that every database has.
     pub const DEFAULT: FamilyId = FamilyId(0);
-}
-
-/// One record of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Record<'a> {
-    /// Something said of a key. Takes a sequence number.
-    Entry {
-        /// The key's family.
-        family: FamilyId,
-        /// What is said.
-        kind: Kind,
-        /// The key; for a range delete, the first one that is deleted.
-        key: &'a [u8],
-        /// The value, merge operand or value reference; the first key that a
-        /// range delete leaves alone; empty for other deletes.
-        value: &'a [u8],
-    },
-    /// Bytes that the log keeps and the database ignores.
-    Opaque(&'a [u8]),
-    /// What follows, up to the end of the preparation, waits for a commit.
-    PrepareBegin,
-    /// Ends the preparation of the named transaction.
-    PrepareEnd {
-        /// The transaction's name.
-        name: &'a [u8],
-    },
-    /// Makes a prepared transaction visible.
-    Commit {
-        /// The transaction's name.
-        name: &'a [u8],
-        /// The commit's timestamp, if it has one.
-        time: Option<&'a [u8]>,
-    },
-    /// Gives a prepared transaction up.
-    Rollback {
-        /// The transaction's name.
-        name: &'a [u8],
-    },
-}
-
-impl Record<'_> {
-    /// True if the record uses up one sequence number; markers and opaque
-    /// bytes do not, as in RocksDB.
-    #[inline]
-    pub(crate) fn takes_sequence(&self) -> bool {
-        matches!(self, Record::Entry { .. })
-    }
 }
 
 /// Records to write together: after any crash all of them are there or none.
@@ -325,81 +282,7 @@ impl WriteBatch {
     /// The records in order.
     #[inline]
     pub(crate) fn records(&self) -> Records<'_> {
-        Records { reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]) }
-    }
-}
-
-/// A valid batch in someone else's buffer, as recovery reads it from the log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BatchRef<'a> {
-    bytes: &'a [u8],
-    records: u32,
-}
-
-impl<'a> BatchRef<'a> {
-    /// Checks all of `bytes`. Nothing is allocated but for the error.
-    ///
-    /// # Errors
-    /// What is wrong; the caller adds the file and the offset.
-    pub(crate) fn decode(bytes: &'a [u8]) -> std::result::Result<BatchRef<'a>, String> {
-        if bytes.len() < BATCH_HEADER_BYTES {
-            return Err(format!("a batch of {} bytes has no header", bytes.len()));
-        }
-        let mut reader = Reader::new(&bytes[BATCH_HEADER_BYTES..]);
-        let (mut records, mut sequences) = (0u32, 0u64);
-        while !reader.is_empty() {
-            let at = bytes.len() - reader.rest().len();
-            let record = read_record(&mut reader)
-                .map_err(|what| format!("{what}, at byte {at} of a batch"))?;
-            // A record has at least one byte and a batch at most u32::MAX, by
-            // the record that holds it; only a caller's own Vec could be longer.
-            records = records.checked_add(1).ok_or("too many records in a batch")?;
-            sequences += u64::from(record.takes_sequence());
-        }
-        let (first, count) = (sequence_in(bytes), sequence_count_in(bytes));
-        if sequences != u64::from(count) {
-            return Err(format!("a batch of {count} entries has {sequences}"));
-        }
-        // The last entry's number is first + count - 1.
-        if first > SEQUENCE_MAX || sequences > SEQUENCE_MAX - first + 1 {
-            return Err(format!("sequence numbers from {first} on pass 56 bits"));
-        }
-        Ok(BatchRef { bytes, records })
-    }
-
-    pub(crate) fn sequence(&self) -> SequenceNumber {
-        sequence_in(self.bytes)
-    }
-
-    pub(crate) fn sequence_count(&self) -> u32 {
-        sequence_count_in(self.bytes)
-    }
-
-    /// All records, opaque ones too.
-    pub(crate) fn record_count(&self) -> u32 {
-        self.records
-    }
-
-    pub(crate) fn records(&self) -> Records<'a> {
-        Records { reader: Reader::new(&self.bytes[BATCH_HEADER_BYTES..]) }
-    }
-}
-
-/// The records of a batch that is known to be valid.
-#[derive(Clone, Debug)]
-pub(crate) struct Records<'a> {
-    reader: Reader<'a>,
-}
-
-impl<'a> Iterator for Records<'a> {
-    type Item = Record<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Record<'a>> {
-        if self.reader.is_empty() {
-            return None;
-        }
-        Some(read_record(&mut self.reader).expect("the batch was checked when it was made"))
+        Records::new(&self.bytes)
     }
 }
 
@@ -429,65 +312,6 @@ fn refusal(used: usize, key_bytes: usize, value_bytes: usize) -> Option<String> 
         return Some("a batch is longer than 4 GiB".to_string());
     }
     None
-}
-
-const SHORT: &str = "a record ends early";
-
-/// The next record; the reader must not be empty.
-#[inline]
-fn read_record<'a>(reader: &mut Reader<'a>) -> std::result::Result<Record<'a>, &'static str> {
-    let tag = reader.u8().ok_or(SHORT)?;
-    if let Some(kind) = Kind::from_byte(tag) {
-        return read_entry(reader, FamilyId::DEFAULT, kind);
-    }
-    let kind = match tag {
-        tag::FAMILY_DELETE => Kind::Delete,
-        tag::FAMILY_PUT => Kind::Put,
-        tag::FAMILY_MERGE => Kind::Merge,
-        tag::FAMILY_SINGLE_DELETE => Kind::SingleDelete,
-        tag::FAMILY_RANGE_DELETE => Kind::RangeDelete,
-        tag::FAMILY_VALUE_REFERENCE => Kind::ValueReference,
-        _ => return read_marker(tag, reader),
-    };
-    let family = reader.varint().ok_or(SHORT)?;
-    let family = u32::try_from(family).map_err(|_| "a family's id passes 32 bits")?;
-    read_entry(reader, FamilyId(family), kind)
-}
-
-#[inline]
-fn read_entry<'a>(
-    reader: &mut Reader<'a>,
-    family: FamilyId,
-    kind: Kind,
-) -> std::result::Result<Record<'a>, &'static str> {
-    let key = reader.slice().ok_or(SHORT)?;
-    let value = match kind {
-        Kind::Delete | Kind::SingleDelete => &[],
-        _ => reader.slice().ok_or(SHORT)?,
-    };
-    if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
-        return Err("a key or value is longer than allowed");
-    }
-    Ok(Record::Entry { family, kind, key, value })
-}
-
-fn read_marker<'a>(
-    tag: u8,
-    reader: &mut Reader<'a>,
-) -> std::result::Result<Record<'a>, &'static str> {
-    let mut slice = || reader.slice().ok_or(SHORT);
-    Ok(match tag {
-        tag::OPAQUE => Record::Opaque(slice()?),
-        tag::PREPARE_BEGIN => Record::PrepareBegin,
-        tag::PREPARE_END => Record::PrepareEnd { name: slice()? },
-        tag::COMMIT => Record::Commit { name: slice()?, time: None },
-        tag::ROLLBACK => Record::Rollback { name: slice()? },
-        tag::COMMIT_AT_TIME => {
-            let time = Some(slice()?);
-            Record::Commit { name: slice()?, time }
-        }
-        _ => return Err("a record has an unknown tag"),
-    })
 }
 
 #[cfg(test)]

@@ -16,8 +16,10 @@ use super::{Capabilities, FileLock, Fs, LockError, ReadableFile, WritableFile};
 use crate::sync::{Arc, Mutex, MutexGuard};
 
 mod crash;
+mod handle;
 mod inode;
 
+use handle::{MemLock, MemReader, MemWriter};
 use inode::Inode;
 
 /// A file system in memory. Clones share it.
@@ -344,84 +346,6 @@ impl Fs for MemFs {
         state.file_or_new(path).map_err(LockError::Io)?;
         state.locks.push(path.to_path_buf());
         Ok(Box::new(MemLock { fs: self.clone(), path: path.to_path_buf() }))
-    }
-}
-
-#[derive(Debug)]
-struct MemLock {
-    fs: MemFs,
-    path: PathBuf,
-}
-
-impl FileLock for MemLock {}
-
-impl Drop for MemLock {
-    fn drop(&mut self) {
-        self.fs.state.lock().locks.retain(|held| *held != self.path);
-    }
-}
-
-#[derive(Debug)]
-struct MemReader {
-    fs: MemFs,
-    inode: Arc<Mutex<Inode>>,
-}
-
-impl ReadableFile for MemReader {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let _state = self.fs.begin()?;
-        Ok(self.inode.lock().read(offset, buffer))
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        let _state = self.fs.begin()?;
-        Ok(self.inode.lock().length())
-    }
-}
-
-#[derive(Debug)]
-struct MemWriter {
-    fs: MemFs,
-    inode: Arc<Mutex<Inode>>,
-    position: u64,
-}
-
-impl WritableFile for MemWriter {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let was_stopped = self.fs.is_stopped();
-        let started = self.fs.begin_change();
-        let kept = match &started {
-            Ok(_) => bytes.len(),
-            Err(_) if was_stopped => 0,
-            // Killed in the middle of this write.
-            Err(_) => crash::part_of_last_append(self.position, bytes.len()),
-        };
-        self.inode.lock().write(self.position, &bytes[..kept]);
-        self.position += kept as u64;
-        started.map(|_| ())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        let _state = self.fs.begin_change()?;
-        self.inode.lock().sync();
-        Ok(())
-    }
-
-    fn preallocate(&mut self, _length: u64) -> io::Result<()> {
-        // Room never runs out here, and a hint may have no effect.
-        self.fs.begin_change().map(|_| ())
-    }
-
-    fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.fs.require(self.fs.capabilities.truncation)?;
-        let _state = self.fs.begin_change()?;
-        self.inode.lock().truncate(length);
-        self.position = length;
-        Ok(())
-    }
-
-    fn close(self: Box<Self>) -> io::Result<()> {
-        self.fs.begin().map(|_| ())
     }
 }
 

@@ -87,7 +87,8 @@ impl Fs for OsFs {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         // `fsync` on a descriptor of the directory makes its entries durable
         // (fsync(2): a file's own fsync does not).
-        File::open(path)?.sync_all()
+        let here = path.as_os_str().is_empty();
+        File::open(if here { Path::new(".") } else { path })?.sync_all()
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {

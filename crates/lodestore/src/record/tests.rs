@@ -249,3 +249,17 @@ fn hostile_lengths_are_not_believed() {
     let found = scratch.scan(8);
     assert_eq!(found, Scan { first: Some(24), watermark: 0, predecessor_durable: false });
 }
+
+/// Tag and checksum each turn a former life's header away by themselves: one
+/// alone would let through one in four billion.
+#[test]
+fn a_header_needs_both_tag_and_checksum() {
+    let owner = Owner::new(ID);
+    let former = Owner { id: ID, tag: owner.tag ^ 1 };
+    let mut record = Vec::new();
+    encode(&mut record, former, 64, Kind::Payload, 0, b"");
+    assert!(Header::decode(record.first_chunk().unwrap(), former, 64).is_some());
+    assert!(Header::decode(record.first_chunk().unwrap(), owner, 64).is_none());
+    let moved = Header::decode(record.first_chunk().unwrap(), former, 72);
+    assert!(moved.is_none());
+}

@@ -96,7 +96,9 @@ fn copy_files(entries: &mut BTreeMap<PathBuf, Entry>, mut make: impl FnMut(&Inod
 }
 
 /// Old files and what replaces them, so that two names of one file stay that.
-struct Copies(Vec<(Arc<Mutex<Inode>>, Arc<Mutex<Inode>>)>);
+struct Copies(Vec<(File, File)>);
+
+type File = Arc<Mutex<Inode>>;
 
 impl Copies {
     fn new() -> Copies {

@@ -30,6 +30,16 @@ impl Edit {
             Edit::Truncate { length } => content.resize(*length, 0),
         }
     }
+
+    /// What the edit does to the bytes from `start` to `end`, which it touches.
+    fn apply_part(&self, content: &mut [u8], start: usize, end: usize) {
+        match self {
+            Edit::Write { offset, bytes } => {
+                content[start..end].copy_from_slice(&bytes[start - offset..end - offset]);
+            }
+            Edit::Truncate { .. } => content[start..end].fill(0),
+        }
+    }
 }
 
 impl Inode {
@@ -86,15 +96,12 @@ impl Inode {
                 Edit::Write { offset, bytes } => (*offset, offset + bytes.len()),
                 Edit::Truncate { length } => (*length, longest),
             };
-            for sector in from / SECTOR_BYTES..to.div_ceil(SECTOR_BYTES) {
-                if index < sees[sector] {
+            let touched = from / SECTOR_BYTES..to.div_ceil(SECTOR_BYTES);
+            for (sector, &seen) in sees.iter().enumerate().skip(touched.start).take(touched.len()) {
+                if index < seen {
                     let start = from.max(sector * SECTOR_BYTES);
                     let end = to.min((sector + 1) * SECTOR_BYTES);
-                    match edit {
-                        Edit::Write { offset, bytes } => content[start..end]
-                            .copy_from_slice(&bytes[start - offset..end - offset]),
-                        Edit::Truncate { .. } => content[start..end].fill(0),
-                    }
+                    edit.apply_part(&mut content, start, end);
                 }
             }
             if index < length_sees {

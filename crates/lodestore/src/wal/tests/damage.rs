@@ -184,6 +184,25 @@ fn swapped_segments_are_corruption() {
     assert!(error.to_string().contains("should have"), "{error}");
 }
 
+/// A segment whose records are sound, as many and as long, but not those that
+/// its successor knows, is corruption: no lost tail looks like this.
+#[test]
+fn other_records_of_the_same_length_are_corruption() {
+    let (fs, _) = three_segments(None);
+    let bytes = read_all(&*fs, &path(1)).unwrap();
+    let mut again = Log::new(Arc::clone(&fs));
+    for record in [0, 1, 2, 3, 4] {
+        let mut changed = payload(record);
+        changed[4..].fill(9);
+        again.writer().append(&changed).unwrap();
+    }
+    assert_eq!(again.writer().bytes(), bytes.len() as u64);
+    let error =
+        recover(&*fs, 1, &[(1, path(1)), (2, path(2))], Access::ReadWrite, &mut |_, _| Ok(()))
+            .unwrap_err();
+    assert!(error.to_string().contains("not those"), "{error}");
+}
+
 /// Either copy of a header is enough; with none the segment was not begun.
 #[test]
 fn one_copy_of_the_header_is_enough() {
