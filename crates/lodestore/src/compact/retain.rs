@@ -130,3 +130,6 @@ impl Below {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
