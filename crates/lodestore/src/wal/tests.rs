@@ -195,6 +195,29 @@ fn a_failed_sync_is_never_repeated() {
     }
 }
 
+/// A record whose sync failed has failed: whether the file can be cut or only
+/// its successor tells where it ends, no recovery gives it.
+#[test]
+fn a_record_that_could_not_be_synced_is_not_given_back() {
+    for truncation in [true, false] {
+        let capabilities = Capabilities { truncation, ..Capabilities::default() };
+        let fs = FaultFs::new(Arc::new(MemFs::with_capabilities(capabilities)));
+        let mut log = Log::new(Arc::new(fs.clone()));
+        log.append(0).unwrap();
+        let end = log.writer().bytes();
+        fs.inject(Fault::os(Operation::Sync, 1, libc::ENOSPC));
+        let failure = log.writer().append_group_and_sync(&[&payload(1), &payload(2)]);
+        assert!(matches!(failure, Err(Failure::Poisoned(_))));
+        assert_eq!(log.writer().bytes(), end);
+        if truncation {
+            assert_eq!(replay(&fs, 1).unwrap().0, [0], "before there is a successor");
+        }
+        log.rotate(None).unwrap();
+        log.append(3).unwrap();
+        assert_eq!(replay(&fs, 1).unwrap().0, [0, 3]);
+    }
+}
+
 /// Syncing a segment while an older one may still be lost is a bug of ours.
 #[test]
 #[should_panic(expected = "is synced before the one before it")]
