@@ -96,10 +96,6 @@ impl RecordWriter {
         self.chain.0
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The failure that closed this file for appending, if one did.
     pub(crate) fn poison(&self) -> Option<&Error> {
         self.poison.as_ref()
