@@ -216,7 +216,7 @@ fn engine_options(
         };
         family.filter_bits_per_key = bits;
     }
-    family.compression = flags.compression.compression.clone();
+    family.compression = flags.compression.compression;
     if let Some(counter) = comparisons {
         family.order = KeyOrder::Custom(Arc::new(CountingOrder::new(Arc::clone(counter))));
     }

@@ -198,3 +198,34 @@ fn properties_are_found_by_name() {
     assert!(!place.db(&["property", "lodestore.stats"]).expect(0).out.is_empty());
     assert!(place.db(&["property", "lodestore.colour"]).expect(1).err.contains("no property"));
 }
+
+/// A byte that changed on disk is told with its file and offset, under an exit
+/// code of its own; what is elsewhere can still be read.
+#[test]
+fn damage_is_told_with_its_place() {
+    let place = Place::new();
+    let input: String = (0..20_000).map(|n| format!("key {n:05}\tvalue {n}\n")).collect();
+    place.db_with_input(&["load", "--create"], input.as_bytes()).expect(0);
+    place.db(&["compact"]).expect(0);
+    place.db(&["verify"]).expect(0);
+
+    let table = largest_table(&place.path("db"));
+    let mut bytes = std::fs::read(&table).expect("it can be read");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    std::fs::write(&table, &bytes).expect("it can be written");
+
+    let ran = place.db(&["verify"]).expect(4);
+    let name = table.file_name().and_then(|name| name.to_str()).expect("it has a name");
+    assert!(ran.err.contains(name) && ran.err.contains("offset"), "{}", ran.err);
+    place.db(&["scan"]).expect(4);
+    assert_eq!(place.db(&["get", "key 00000"]).expect(0).text(), "value 0\n");
+}
+
+fn largest_table(directory: &std::path::Path) -> std::path::PathBuf {
+    let entries = std::fs::read_dir(directory).expect("the database is there");
+    let files = entries.map(|entry| entry.expect("it can be listed").path());
+    let tables = files.filter(|path| path.extension().is_some_and(|e| e == "table"));
+    let length = |path: &std::path::PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
+    tables.max_by_key(length).expect("there is a table")
+}

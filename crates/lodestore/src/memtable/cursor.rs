@@ -17,6 +17,10 @@ pub(crate) struct MemtableCursor {
     place: Option<(Position<'static>, Entry<'static>)>,
 }
 
+// SAFETY: `place` points into the memtable that the cursor holds, which may be
+// used from any thread; nothing in it belongs to the thread that made it.
+unsafe impl Send for MemtableCursor {}
+
 impl MemtableCursor {
     pub(super) fn new(memtable: Arc<Memtable>) -> MemtableCursor {
         MemtableCursor { memtable, place: None }

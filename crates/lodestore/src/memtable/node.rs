@@ -12,6 +12,11 @@
 //! So what one place holds only ever becomes smaller, and a reader that has
 //! seen a word below its target at one place, and later one that is not at the
 //! next place, has missed nothing that was there when it began.
+//!
+//! When a leaf gives its upper half to a new neighbour, it first lowers its
+//! upper bound, then empties the places from the right end on. Words below the
+//! bound stay as described; who looks for more must ask for the bound after
+//! it has looked at the words.
 
 use std::mem::MaybeUninit;
 
@@ -315,6 +320,15 @@ impl Node {
         }
         self.words[index].store(word, Ordering::Release);
         self.used.store(used + 1, Ordering::Relaxed);
+    }
+
+    /// Empties the places from `kept` on. Only the writer may call this, after
+    /// it has lowered the upper bound.
+    pub(super) fn truncate(&self, kept: usize) {
+        for at in (kept..self.used()).rev() {
+            self.words[at].store(EMPTY, Ordering::Release);
+        }
+        self.used.store(kept, Ordering::Relaxed);
     }
 
     /// Replaces the word at `index` by one for the same bound. Only the writer

@@ -8,7 +8,7 @@ use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, thread};
 
-const SCHEDULES: usize = 2_000;
+const SCHEDULES: usize = 1_000;
 
 /// Whatever the schedule, a reader meets every entry that was published
 /// before it began, in order, exactly once, both ways, and can get it.

@@ -281,6 +281,43 @@ fn empty_key_and_value_are_legal() {
     pair.check(&[(Vec::new(), TRAILER_NEWEST), (Vec::new(), 0), (vec![0], TRAILER_NEWEST)]);
 }
 
+/// A cursor that rests while its leaf is filled and split goes on with what
+/// comes next and missed nothing that was there when it came, both ways.
+#[test]
+fn resting_cursors_go_on_rightly() {
+    let shapes: [fn(u64) -> u64; 3] = [|i| i * 37 % 4_099, |i| i, |i| 9_000 - i];
+    for shape in shapes {
+        let mut pair = Pair::new(KeyOrder::Bytewise);
+        let mut resting = Vec::new();
+        for i in 0..4_000 {
+            let key = decimal(shape(i));
+            pair.insert(&key, trailer(i, Kind::Put), b"v");
+            if i % 61 == 0 {
+                let mut cursor = pair.memtable.cursor();
+                cursor.seek(&key, TRAILER_NEWEST);
+                resting.push((cursor, pair.sorted()));
+            }
+        }
+        for (n, (mut cursor, there)) in resting.into_iter().enumerate() {
+            let start = here(&cursor).unwrap();
+            let at = there.iter().position(|e| *e == start).unwrap();
+            let forward = n % 2 == 0;
+            let mut met = vec![];
+            while let Some(entry) = here(&cursor) {
+                met.push(entry);
+                if forward { cursor.next() } else { cursor.prev() }
+            }
+            if !forward {
+                met.reverse();
+            }
+            assert!(met.is_sorted_by(|a, b| (&a.0, b.1) < (&b.0, a.1)));
+            let expected = if forward { &there[at..] } else { &there[..=at] };
+            let met: std::collections::BTreeSet<_> = met.into_iter().collect();
+            assert!(expected.iter().all(|e| met.contains(e)));
+        }
+    }
+}
+
 /// A reader on another thread meets every published entry exactly once and
 /// in order, both ways, while the writer goes on.
 #[test]
@@ -388,5 +425,5 @@ fn memory_follows_the_payload() {
     }
     let payload = 116 * keys.len();
     let ratio = memtable.memory_bytes() as f64 / payload as f64;
-    assert!(ratio < 1.6, "memory is {ratio:.2} times the payload");
+    assert!(ratio < 1.5, "memory is {ratio:.2} times the payload");
 }

@@ -1,10 +1,10 @@
 //! A B+tree of entries that one thread adds to while others read.
 //!
-//! Within a node, words move as `node` says. A full node is never changed
-//! again: it is split into two new ones (or kept, with a new right neighbour,
-//! when the load ascends), the parent first learns of the right one, then of
-//! the left one. Whoever still reads the old node finds in it all that was
-//! there when it was current. Old nodes stay until the tree goes, so a reader
+//! Within a node, words move as `node` says. A full leaf gives its upper half
+//! to a new neighbour, which the parent learns of first. A full inner node,
+//! and a leaf that needs other heads, is never changed again: new nodes take
+//! its place, and whoever still reads the old one finds in it all that was
+//! there when it was current. Nodes stay until the tree goes, so a reader
 //! pins nothing and waits for nothing.
 //!
 //! There are no links between leaves: a reader that reaches the end of a leaf
@@ -35,6 +35,16 @@ pub(super) struct Tree {
     nodes: Nodes,
     root: AtomicU32,
     count: AtomicU64,
+    /// How often an upper bound was about to be lowered. A search that meets
+    /// two different numbers may have come too late to its leaf.
+    splits: AtomicU64,
+}
+
+/// What a search in the leaf that holds the target's place found.
+struct Landing<'a> {
+    leaf: &'a Node,
+    found: Found,
+    high: Bound,
 }
 
 /// An entry's place: its word, and where that was when it was last seen.
@@ -74,8 +84,14 @@ impl Tree {
         let nodes = Nodes::new();
         // SAFETY: nobody else knows these nodes yet.
         let root = unsafe { nodes.add(0, (Bound::NONE, Bound::NONE), Prefix(b""), &[]) };
-        let (root, count) = (AtomicU32::new(root), AtomicU64::new(0));
-        Tree { order, entries: Entries::new(), nodes, root, count }
+        Tree {
+            order,
+            entries: Entries::new(),
+            nodes,
+            root: AtomicU32::new(root),
+            count: AtomicU64::new(0),
+            splits: AtomicU64::new(0),
+        }
     }
 
     #[inline]
@@ -108,37 +124,42 @@ impl Tree {
     /// The first entry that is not before `(key, trailer)`.
     #[inline]
     pub(super) fn seek(&self, key: &[u8], trailer: Trailer) -> Option<Position<'_>> {
-        let leaf = self.leaf_of(key, trailer, Order::is_le);
-        let found = self.search_leaf(leaf, key, trailer, Order::is_lt);
-        self.at_or_after_end(leaf, found.index, found.at)
+        let Landing { leaf, found, high } = self.land(key, trailer, Order::is_lt);
+        if found.at == EMPTY {
+            return self.first_from(high);
+        }
+        Some(Position { leaf, index: found.index, word: found.at })
     }
 
     /// The last entry that is not after `(key, trailer)`.
     pub(super) fn seek_for_prev(&self, key: &[u8], trailer: Trailer) -> Option<Position<'_>> {
-        let leaf = self.leaf_of(key, trailer, Order::is_le);
-        let found = self.search_leaf(leaf, key, trailer, Order::is_le);
+        let Landing { leaf, found, .. } = self.land(key, trailer, Order::is_le);
         match found.index.checked_sub(1) {
             Some(index) => Some(Position { leaf, index, word: found.below }),
-            None => self.last_before(leaf),
+            None => self.last_before(leaf.low()),
         }
     }
 
     pub(super) fn first(&self) -> Option<Position<'_>> {
-        let mut node = self.root();
-        while node.level() > 0 {
-            node = self.child(reference_of(node.load(0)));
+        let mut leaf = self.root();
+        while leaf.level() > 0 {
+            leaf = self.child(reference_of(leaf.load(0)));
         }
-        self.at_or_after_end(node, 0, node.load(0))
+        let word = leaf.load(0);
+        (word != EMPTY).then_some(Position { leaf, index: 0, word })
     }
 
     pub(super) fn last(&self) -> Option<Position<'_>> {
-        let mut node = self.root();
         loop {
-            let (index, word) = node.last()?;
-            if node.level() == 0 {
-                return Some(Position { leaf: node, index, word });
+            let mut node = self.root();
+            while node.level() > 0 {
+                let (_, word) = node.last().expect("an inner node has children");
+                node = self.child(reference_of(word));
             }
-            node = self.child(reference_of(word));
+            let last = node.last();
+            if node.high() == Bound::NONE {
+                return last.map(|(index, word)| Position { leaf: node, index, word });
+            }
         }
     }
 
@@ -146,14 +167,21 @@ impl Tree {
     #[inline]
     pub(super) fn next<'a>(&'a self, mut at: Position<'a>) -> Option<Position<'a>> {
         loop {
-            let next = at.leaf.load_or_empty(at.index + 1);
+            let word = at.leaf.load_or_empty(at.index + 1);
             if at.leaf.load(at.index) != at.word {
-                find_again(&mut at);
-            } else if next == at.word {
+                at = self.find_again(at);
+            } else if word == at.word {
                 at.index += 1; // on its way to the right
-            } else {
+            } else if word != EMPTY {
                 self.prefetch_at(at.leaf, at.index + PREFETCH_ENTRIES);
-                return self.at_or_after_end(at.leaf, at.index + 1, next);
+                return Some(Position { leaf: at.leaf, index: at.index + 1, word });
+            } else {
+                let high = at.leaf.high();
+                let here = self.entry(at);
+                if self.is_below_bound(here.key, here.trailer, high) {
+                    return self.first_from(high);
+                }
+                at = self.find_again(at); // about to be given away
             }
         }
     }
@@ -164,12 +192,10 @@ impl Tree {
         loop {
             let before = at.index.checked_sub(1).map(|i| at.leaf.load(i));
             if at.leaf.load(at.index) != at.word {
-                find_again(&mut at);
+                at = self.find_again(at);
                 continue;
             }
-            let Some(word) = before else {
-                return self.last_before(at.leaf);
-            };
+            let Some(word) = before else { return self.last_before(at.leaf.low()) };
             at.index -= 1;
             if word != at.word {
                 self.prefetch_at(at.leaf, at.index.wrapping_sub(PREFETCH_ENTRIES));
@@ -178,35 +204,69 @@ impl Tree {
         }
     }
 
-    /// The position of `word`, or the first in the next leaf if it is empty.
-    #[inline]
-    fn at_or_after_end<'a>(
-        &'a self,
-        leaf: &'a Node,
-        index: usize,
-        word: u64,
-    ) -> Option<Position<'a>> {
-        if word != EMPTY {
-            return Some(Position { leaf, index, word });
+    /// Where the word of `at` is now: to the right of where it was, or in
+    /// another leaf.
+    #[cold]
+    fn find_again<'a>(&'a self, at: Position<'a>) -> Position<'a> {
+        let here = self.entry(at);
+        if self.is_below_bound(here.key, here.trailer, at.leaf.high()) {
+            for index in at.index..WIDTH {
+                if at.leaf.load(index) == at.word {
+                    return Position { index, ..at };
+                }
+            }
         }
-        let (key, trailer) = self.target_of(leaf.high())?;
+        self.seek(here.key, here.trailer).expect("entries never vanish")
+    }
+
+    /// The first entry of the leaf that begins at `low`.
+    fn first_from(&self, low: Bound) -> Option<Position<'_>> {
+        let (key, trailer) = self.target_of(low)?;
         let leaf = self.leaf_of(key, trailer, Order::is_le);
         for ahead in 1..PREFETCH_ENTRIES {
             self.prefetch_at(leaf, ahead);
         }
-        // Only the first leaf of an empty tree is empty.
+        // A leaf keeps its first word, and only the first leaf begins empty.
         Some(Position { leaf, index: 0, word: leaf.load(0) })
     }
 
-    /// The last entry before everything in `leaf`.
-    fn last_before(&self, leaf: &Node) -> Option<Position<'_>> {
-        let (key, trailer) = self.target_of(leaf.low())?;
-        let leaf = self.leaf_of(key, trailer, Order::is_lt);
-        let (index, word) = leaf.last()?;
-        for ahead in 1..PREFETCH_ENTRIES {
-            self.prefetch_at(leaf, index.wrapping_sub(ahead));
+    /// The last entry of the leaf that ends at `high`.
+    fn last_before(&self, high: Bound) -> Option<Position<'_>> {
+        let (key, trailer) = self.target_of(high)?;
+        loop {
+            let leaf = self.leaf_of(key, trailer, Order::is_lt);
+            let (index, word) = leaf.last()?;
+            for ahead in 1..PREFETCH_ENTRIES {
+                self.prefetch_at(leaf, index.wrapping_sub(ahead));
+            }
+            if leaf.high() == high {
+                return Some(Position { leaf, index, word });
+            }
         }
-        Some(Position { leaf, index, word })
+    }
+
+    /// Searches the leaf that holds the place of `(key, trailer)`. A word is
+    /// below if it compares with the target as `is_below` wants.
+    #[inline]
+    fn land(&self, key: &[u8], trailer: Trailer, is_below: fn(Order) -> bool) -> Landing<'_> {
+        loop {
+            let splits = self.splits.load(Ordering::Acquire);
+            let leaf = self.leaf_of(key, trailer, Order::is_le);
+            let found = self.search_leaf(leaf, key, trailer, is_below);
+            let high = leaf.high();
+            // Whoever sees an emptied place sees the number that was stored
+            // before, and the lowered bound.
+            if self.splits.load(Ordering::Acquire) == splits
+                || self.is_below_bound(key, trailer, high)
+            {
+                return Landing { leaf, found, high };
+            }
+        }
+    }
+
+    #[inline]
+    fn is_below_bound(&self, key: &[u8], trailer: Trailer, high: Bound) -> bool {
+        high == Bound::NONE || self.compare_bound(high, key, trailer).is_gt()
     }
 
     /// The last leaf whose lower bound compares with the target as `accepts`
@@ -321,14 +381,6 @@ impl Tree {
     }
 }
 
-/// Moves `at` to where its word is now: to the right of where it was.
-#[cold]
-fn find_again(at: &mut Position<'_>) {
-    while at.leaf.load(at.index) != at.word {
-        at.index += 1;
-    }
-}
-
 // Writing. One thread at a time may be in these functions.
 impl Tree {
     /// Adds an entry.
@@ -417,22 +469,65 @@ impl Tree {
             words[index - 1] = replaced;
         }
         words.insert(index, new);
-        let appends = index == WIDTH && replaced.is_none();
+        // What ascends leaves full nodes behind; a child that was split in the
+        // middle does not.
+        let ascends = node.level() == 0 || self.child(reference_of(new)).used() == 1;
+        let appends = index == WIDTH && replaced.is_none() && ascends;
         let cut = match index {
             _ if appends => WIDTH,
             0 => 1, // a descending load leaves full nodes behind
             _ => self.cut_of(node, &words),
         };
         let bound = self.bound_at(node, &words, cut);
+        if node.level() == 0
+            && index > 0
+            && !appends
+            && self.split_in_place(path, node, (index, new), (cut, bound), &words)
+        {
+            return;
+        }
         if appends {
             let right = self.build(node, (bound, node.high()), &words[cut..]);
             self.install(path, None, right);
-            node.set_high(bound);
+            self.lower_high(node, bound);
         } else {
             let left = self.build(node, (node.low(), bound), &words[..cut]);
             let right = self.build(node, (bound, node.high()), &words[cut..]);
             self.install(path, Some(left), right);
         }
+    }
+
+    /// Gives the words of a leaf from `cut` on to a new neighbour, unless the
+    /// leaf had better be built anew with other heads.
+    fn split_in_place(
+        &self,
+        path: &mut Path<'_>,
+        leaf: &Node,
+        (index, new): (usize, u64),
+        (cut, bound): (usize, Bound),
+        words: &[u64],
+    ) -> bool {
+        if self.order.is_bytewise()
+            && heads_decide_little(&words[..cut])
+            && self.best_prefix(leaf, &words[..cut]).0 != leaf.prefix().0
+        {
+            return false;
+        }
+        let right = self.build(leaf, (bound, leaf.high()), &words[cut..]);
+        self.install(path, None, right);
+        self.lower_high(leaf, bound);
+        if index < cut {
+            leaf.truncate(cut - 1);
+            leaf.insert(index, new);
+        } else {
+            leaf.truncate(cut);
+        }
+        true
+    }
+
+    fn lower_high(&self, node: &Node, high: Bound) {
+        self.splits.store(self.splits.load(Ordering::Relaxed) + 1, Ordering::Release);
+        node.set_high(high);
     }
 
     /// The place nearest to the middle that parts no versions of one key.
@@ -567,15 +662,22 @@ impl Tree {
     }
 
     /// The bytes that all keys at `words` begin with; for a single word,
-    /// those that it shares with the start of the node that it leaves.
+    /// those that it shares with all of the node that it leaves, because as
+    /// wide a range of keys is likely to follow.
     fn best_prefix<'a>(&'a self, old: &'a Node, words: &[u64]) -> Prefix<'a> {
-        let first = if words.len() == 1 { old.load(0) } else { words[0] };
-        let first = self.key_at(old, first).or_else(|| self.key_at(old, old.load_or_empty(1)));
-        let last = self.key_at(old, words[words.len() - 1]);
-        match (first, last) {
-            (Some(first), Some(last)) => shared_prefix(first, last),
-            _ => Prefix(b""),
+        let key_at = |word| self.key_at(old, word);
+        let (first, last) = (words[0], words[words.len() - 1]);
+        let Some(last) = key_at(last) else { return Prefix(b"") };
+        if words.len() > 1 {
+            let first = key_at(first).or_else(|| key_at(words[1]));
+            return first.map_or(Prefix(b""), |first| shared_prefix(last, first));
         }
+        [old.load(0), old.load(old.used() - 1)]
+            .into_iter()
+            .filter_map(key_at)
+            .map(|end| shared_prefix(last, end))
+            .min_by_key(|prefix| prefix.0.len())
+            .unwrap_or(Prefix(b""))
     }
 
     /// The key that `word` stands for in a node of the level of `node`.

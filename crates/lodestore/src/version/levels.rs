@@ -8,221 +8,20 @@
 //!   in two of them: outputs are cut between user keys. So the versions of a
 //!   user key in one level are always in one table.
 //! - An entry is newer than every entry of the same user key in a deeper level.
-//!
-//! A largest entry with the trailer [`TRAILER_NEWEST`] is a bound and no entry:
-//! the table holds nothing of that user key (the end of a range tombstone).
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
-use crate::key::{KeyOrder, SequenceNumber, TRAILER_NEWEST, common_prefix_bytes, head};
+use crate::key::KeyOrder;
 use crate::table::meta::TableMeta;
 use crate::tables::TableFile;
 use crate::version::edit::VersionEdit;
+use crate::version::level::{Level, ends_before, table_overlaps};
 use crate::version::state::FamilyState;
 
 /// Levels of a family: 0 to 6.
 pub(crate) const LEVELS: usize = 7;
-
-/// A range of user keys, both ends inclusive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyRange {
-    pub(crate) first: Vec<u8>,
-    pub(crate) last: Vec<u8>,
-}
-
-impl KeyRange {
-    /// The smallest range that covers `tables`; `None` if there are none.
-    pub(crate) fn covering<'a>(
-        order: &KeyOrder,
-        tables: impl IntoIterator<Item = &'a Arc<TableFile>>,
-    ) -> Option<KeyRange> {
-        let mut tables = tables.into_iter();
-        let table = &tables.next()?.meta;
-        let (mut first, mut last) = (&table.smallest.user_key, &table.largest.user_key);
-        for table in tables {
-            let (smallest, largest) = (&table.meta.smallest.user_key, &table.meta.largest.user_key);
-            if order.compare(smallest, first) == Ordering::Less {
-                first = smallest;
-            }
-            if order.compare(largest, last) == Ordering::Greater {
-                last = largest;
-            }
-        }
-        Some(KeyRange { first: first.clone(), last: last.clone() })
-    }
-
-    /// True if some key is in both.
-    pub(crate) fn overlaps(&self, order: &KeyOrder, other: &KeyRange) -> bool {
-        order.compare(&self.first, &other.last) != Ordering::Greater
-            && order.compare(&other.first, &self.last) != Ordering::Greater
-    }
-}
-
-/// The tables of one level.
-#[derive(Debug, Default)]
-pub(crate) struct Level {
-    /// See the module for their order.
-    tables: Arc<[Arc<TableFile>]>,
-    /// Length of all files.
-    bytes: u64,
-    fences: Fences,
-}
-
-/// The largest user key of each table as a number, so that a lookup compares
-/// whole keys only where these are equal. For bytewise order; empty otherwise
-/// and for level 0.
-#[derive(Debug, Default)]
-struct Fences {
-    /// What every key in the level begins with.
-    prefix: Vec<u8>,
-    /// The eight bytes after it of each table's largest user key.
-    heads: Vec<u64>,
-}
-
-impl Fences {
-    fn new(order: &KeyOrder, tables: &[Arc<TableFile>]) -> Fences {
-        let (Some(first), Some(last)) = (tables.first(), tables.last()) else {
-            return Fences::default();
-        };
-        if !order.is_bytewise() {
-            return Fences::default();
-        }
-        let (first, last) = (&first.meta.smallest.user_key, &last.meta.largest.user_key);
-        let prefix = first[..common_prefix_bytes(first, last)].to_vec();
-        let heads = tables.iter().map(|t| head(&t.meta.largest.user_key[prefix.len()..])).collect();
-        Fences { prefix, heads }
-    }
-
-    /// The tables among which the first that does not end before `user_key`
-    /// is; the end of the range stands for itself.
-    fn candidates(&self, user_key: &[u8]) -> Range<usize> {
-        let count = self.heads.len();
-        let shared = user_key.len().min(self.prefix.len());
-        match user_key[..shared].cmp(&self.prefix[..shared]) {
-            Ordering::Less => return 0..0,
-            Ordering::Greater => return count..count,
-            Ordering::Equal if shared < self.prefix.len() => return 0..0,
-            Ordering::Equal => {}
-        }
-        let head = head(&user_key[shared..]);
-        let start = self.heads.partition_point(|&fence| fence < head);
-        let equal = self.heads[start..].partition_point(|&fence| fence == head);
-        start..start + equal
-    }
-}
-
-impl Level {
-    /// Level 0: any tables, ordered here.
-    fn level0(mut tables: Vec<Arc<TableFile>>) -> Level {
-        tables.sort_by(|a, b| {
-            (newest_sequence(&b.meta), b.meta.number)
-                .cmp(&(newest_sequence(&a.meta), a.meta.number))
-        });
-        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
-        Level { tables: tables.into(), bytes, fences: Fences::default() }
-    }
-
-    /// A deeper level.
-    ///
-    /// # Errors
-    /// Says which tables overlap, or which ends before it starts.
-    fn sorted(order: &KeyOrder, mut tables: Vec<Arc<TableFile>>) -> Result<Level, String> {
-        let in_order = |a: &TableMeta, b: &TableMeta| {
-            let (a, b) = (&a.smallest, &b.smallest);
-            order.compare_entries((&a.user_key, a.trailer), (&b.user_key, b.trailer))
-        };
-        tables.sort_by(|a, b| in_order(&a.meta, &b.meta));
-        for pair in tables.windows(2) {
-            let (before, behind) = (&pair[0].meta, &pair[1].meta);
-            if !ends_before(order, before, &behind.smallest.user_key) {
-                return Err(format!("tables {} and {} overlap", before.number, behind.number));
-            }
-        }
-        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
-        let fences = Fences::new(order, &tables);
-        Ok(Level { tables: tables.into(), bytes, fences })
-    }
-
-    /// The tables, in the level's order.
-    #[inline]
-    pub(crate) fn tables(&self) -> &Arc<[Arc<TableFile>]> {
-        &self.tables
-    }
-
-    /// Length of all files.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tables.is_empty()
-    }
-
-    /// Where the first table is that does not end before `user_key`; the count
-    /// of tables if there is none. For levels from 1 on.
-    #[inline]
-    pub(crate) fn lower_bound(&self, order: &KeyOrder, user_key: &[u8]) -> usize {
-        let among = match self.fences.heads.is_empty() {
-            true => 0..self.tables.len(),
-            false => self.fences.candidates(user_key),
-        };
-        let before = |table: &Arc<TableFile>| ends_before(order, &table.meta, user_key);
-        among.start + self.tables[among].partition_point(before)
-    }
-
-    /// The one table that may hold `user_key`. For levels from 1 on.
-    #[inline]
-    pub(crate) fn find(&self, order: &KeyOrder, user_key: &[u8]) -> Option<&Arc<TableFile>> {
-        let table = self.tables.get(self.lower_bound(order, user_key))?;
-        let starts = order.compare(&table.meta.smallest.user_key, user_key);
-        (starts != Ordering::Greater).then_some(table)
-    }
-
-    /// Which tables hold keys from `first` to `last`, both inclusive; `None`
-    /// is an open end. For levels from 1 on.
-    pub(crate) fn overlapping(
-        &self,
-        order: &KeyOrder,
-        first: Option<&[u8]>,
-        last: Option<&[u8]>,
-    ) -> Range<usize> {
-        let start = first.map_or(0, |key| self.lower_bound(order, key));
-        let starts_within = |table: &Arc<TableFile>| match last {
-            Some(key) => order.compare(&table.meta.smallest.user_key, key) != Ordering::Greater,
-            None => true,
-        };
-        start..start + self.tables[start..].partition_point(starts_within)
-    }
-}
-
-/// The highest sequence number that an entry of the table counts as having.
-fn newest_sequence(meta: &TableMeta) -> SequenceNumber {
-    meta.sequence_override.unwrap_or(meta.sequence_max)
-}
-
-/// True if everything in the table comes before `user_key`.
-#[inline]
-fn ends_before(order: &KeyOrder, meta: &TableMeta, user_key: &[u8]) -> bool {
-    match order.compare(&meta.largest.user_key, user_key) {
-        Ordering::Less => true,
-        Ordering::Equal => meta.largest.trailer == TRAILER_NEWEST,
-        Ordering::Greater => false,
-    }
-}
-
-/// True if the table holds keys from `first` to `last`, both inclusive.
-pub(crate) fn table_overlaps(
-    order: &KeyOrder,
-    meta: &TableMeta,
-    first: Option<&[u8]>,
-    last: Option<&[u8]>,
-) -> bool {
-    first.is_none_or(|key| !ends_before(order, meta, key))
-        && last.is_none_or(|key| order.compare(&meta.smallest.user_key, key) != Ordering::Greater)
-}
 
 /// Makes the open-table slot for a table that was added.
 pub(crate) type MakeTable<'a> = &'a dyn Fn(&TableMeta) -> Arc<TableFile>;
@@ -318,17 +117,17 @@ impl Version {
 
     /// Every table, level 0 first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
-        self.levels.iter().flat_map(|level| level.tables.iter())
+        self.levels.iter().flat_map(|level| level.tables().iter())
     }
 
     /// How many tables there are.
     pub(crate) fn table_count(&self) -> usize {
-        self.levels.iter().map(|level| level.tables.len()).sum()
+        self.levels.iter().map(|level| level.tables().len()).sum()
     }
 
     /// Length of all tables.
     pub(crate) fn bytes(&self) -> u64 {
-        self.levels.iter().map(|level| level.bytes).fold(0, u64::saturating_add)
+        self.levels.iter().map(|level| level.bytes()).fold(0, u64::saturating_add)
     }
 
     /// Entries in all tables: an estimate of the count of keys, from above.
@@ -344,7 +143,7 @@ impl Version {
         first: Option<&[u8]>,
         last: Option<&[u8]>,
     ) -> Vec<Arc<TableFile>> {
-        let tables = &self.levels[level].tables;
+        let tables = self.levels[level].tables();
         if level > 0 {
             return tables[self.levels[level].overlapping(&self.order, first, last)].to_vec();
         }
@@ -359,7 +158,7 @@ impl Version {
         if level > 0 {
             return !level_tables.overlapping(&self.order, first, last).is_empty();
         }
-        level_tables.tables.iter().any(|t| table_overlaps(&self.order, &t.meta, first, last))
+        level_tables.tables().iter().any(|t| table_overlaps(&self.order, &t.meta, first, last))
     }
 
     /// What lies in the levels deeper than `level`.
@@ -412,7 +211,7 @@ impl Change {
         let slot =
             self.levels.get_mut(level).ok_or_else(|| format!("there is no level {level}"))?;
         Ok(slot.get_or_insert_with(|| {
-            let tables = version.levels[level].tables.iter();
+            let tables = version.levels[level].tables().iter();
             tables.map(|table| (table.meta.number, Arc::clone(table))).collect()
         }))
     }
@@ -442,10 +241,10 @@ impl Below {
     pub(crate) fn is_absent(&mut self, user_key: &[u8]) -> bool {
         let order = &self.order;
         self.levels.iter_mut().all(|(level, at)| {
-            while level.tables.get(*at).is_some_and(|t| ends_before(order, &t.meta, user_key)) {
+            while level.tables().get(*at).is_some_and(|t| ends_before(order, &t.meta, user_key)) {
                 *at += 1;
             }
-            let starts = level.tables.get(*at).map(|table| &table.meta.smallest.user_key);
+            let starts = level.tables().get(*at).map(|table| &table.meta.smallest.user_key);
             starts.is_none_or(|key| order.compare(key, user_key) == Ordering::Greater)
         })
     }

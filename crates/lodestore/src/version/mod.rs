@@ -6,7 +6,8 @@
 //! | `table_field` | a table's description as such fields |
 //! | `edit` | one change: tables added and deleted, families, counters |
 //! | `state` | what all edits so far add up to |
-//! | `levels` | the same for one family, arranged for readers; immutable |
+//! | `level` | one level's tables, in order |
+//! | `levels` | a family's levels, arranged for readers; immutable |
 //! | `current` | the file `CURRENT`, which names the manifest in use |
 //! | `manifest` | the durable log of edits |
 //!
@@ -17,11 +18,13 @@ mod field;
 mod table_field;
 pub(crate) mod edit;
 pub(crate) mod state;
+mod level;
 pub(crate) mod levels;
 mod current;
 pub(crate) mod manifest;
 
 pub(crate) use edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
-pub(crate) use levels::{Below, KeyRange, LEVELS, Level, Version};
+pub(crate) use level::{KeyRange, Level};
+pub(crate) use levels::{Below, LEVELS, MakeTable, Version};
 pub(crate) use manifest::{Manifest, ManifestIdentity, Recovered, TornTail, recover};
 pub(crate) use state::{FamilyState, State};

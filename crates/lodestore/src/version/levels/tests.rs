@@ -1,5 +1,5 @@
 use super::*;
-use crate::key::{Comparator, InternalKey, Kind, trailer};
+use crate::key::{Comparator, InternalKey, Kind, TRAILER_NEWEST, trailer};
 
 fn meta(number: u64, first: &[u8], last: &[u8]) -> TableMeta {
     TableMeta {
