@@ -20,7 +20,7 @@ mod recover;
 pub(crate) use header::{Access, Predecessor, SegmentHeader};
 pub(crate) use recover::{Cut, Place, Recovered, Recovery, recover};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::fs::{Fs, WritableFile};
@@ -191,10 +191,6 @@ impl Sealed {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.records.path()
-    }
-
     /// True if the segment survives power loss.
     pub(crate) fn is_durable(&self) -> bool {
         self.records.is_durable()
@@ -234,8 +230,10 @@ pub(crate) fn sync_recovered(fs: &dyn Fs, path: &Path) -> Result<bool> {
 /// Reads a segment's payloads, also while it is being written.
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
+    path: PathBuf,
     header: SegmentHeader,
     records: RecordReader,
+    limit: Option<u64>,
 }
 
 impl SegmentReader {
@@ -252,32 +250,37 @@ impl SegmentReader {
             }
         };
         let records = RecordReader::new(file, path, header.id, HEADER_BLOCK_BYTES, u64::MAX);
-        Ok(SegmentReader { header, records })
+        Ok(SegmentReader { path: path.to_path_buf(), header, records, limit: None })
     }
 
     pub(crate) fn header(&self) -> &SegmentHeader {
         &self.header
     }
 
-    /// Gives nothing from `bytes` on: where the segment was sealed, or where
-    /// its live writer stands. Before the first call there is no limit.
+    /// Says that the segment has whole records up to `bytes`: where it was
+    /// sealed, or where its live writer stands. Gives nothing from there on.
+    /// Before the first call, the records end where no further one is whole.
     pub(crate) fn set_limit(&mut self, bytes: u64) {
+        self.limit = Some(bytes);
         self.records.set_limit(bytes);
     }
 
-    /// Where the last record given, and what was skipped since, ends. Below the
-    /// limit after `next` gave `None`: something there is damaged.
-    pub(crate) fn offset(&self) -> u64 {
-        self.records.offset()
-    }
-
-    /// The next record's offset and payload; `None` if no further one is whole
-    /// yet. Asking again later is allowed.
+    /// The next record's offset and payload; `None` at the limit, or, without
+    /// one, if no further record is whole yet. Asking again later is allowed.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption` if a record below the limit is damaged.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
-        Ok(match self.records.next()? {
-            Next::Record { offset, payload } => Some((offset, payload)),
-            Next::End(_) => None,
-        })
+        match self.records.next()? {
+            Next::Record { offset, payload } => Ok(Some((offset, payload))),
+            Next::End(end) => match self.limit {
+                Some(limit) if end.offset() < limit => {
+                    let what = format!("no whole record is here, but the log goes to {limit}");
+                    Err(Error::corruption(&self.path, end.offset(), what))
+                }
+                _ => Ok(None),
+            },
+        }
     }
 }
 

@@ -51,6 +51,15 @@ pub(crate) enum End {
     },
 }
 
+impl End {
+    /// Where the last record ends.
+    pub(crate) fn offset(&self) -> u64 {
+        match self {
+            End::Clean { offset } | End::Foreign { offset } | End::Torn { offset, .. } => *offset,
+        }
+    }
+}
+
 /// Reads a file of records from front to back.
 #[derive(Debug)]
 pub(crate) struct RecordReader {
@@ -65,7 +74,6 @@ pub(crate) struct RecordReader {
     length: u64,
     chain: Chain,
     watermark: u64,
-    predecessor_durable: bool,
     window: Window,
 }
 
@@ -88,7 +96,6 @@ impl RecordReader {
             length: 0,
             chain: Chain::default(),
             watermark: 0,
-            predecessor_durable: false,
             window: Window::default(),
         }
     }
@@ -106,11 +113,6 @@ impl RecordReader {
     /// The highest watermark in the records so far.
     pub(crate) fn watermark(&self) -> u64 {
         self.watermark
-    }
-
-    /// True if a record so far says that the file before this one is durable.
-    pub(crate) fn predecessor_durable(&self) -> bool {
-        self.predecessor_durable
     }
 
     /// Looks at nothing from `limit` on.
@@ -140,10 +142,8 @@ impl RecordReader {
                     let payload = self.window.slice(offset + HEADER_BYTES as u64, payload_bytes);
                     return Ok(Next::Record { offset, payload });
                 }
-                Step::Record { kind: Some(Kind::PredecessorDurable), .. } => {
-                    self.predecessor_durable = true;
-                }
-                Step::Record { kind: Some(Kind::Skip) | None, .. } => {}
+                // A marker speaks to `scan`, not to who replays.
+                Step::Record { .. } => {}
             }
         }
     }

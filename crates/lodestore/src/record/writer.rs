@@ -96,10 +96,6 @@ impl RecordWriter {
         self.chain.0
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The failure that closed this file for appending, if one did.
     pub(crate) fn poison(&self) -> Option<&Error> {
         self.poison.as_ref()
@@ -112,12 +108,23 @@ impl RecordWriter {
     }
 
     /// As [`RecordWriter::append`], and makes everything in the file durable.
+    /// Where that fails, the file ends before these records again: their writer
+    /// is told that they failed, and may use their sequence numbers for others.
     pub(crate) fn append_and_sync(
         &mut self,
         payloads: &[&[u8]],
     ) -> std::result::Result<u64, Failure> {
+        let (bytes, chain) = (self.bytes, self.chain);
         let offset = self.append_records(Kind::Payload, payloads, true)?;
-        self.sync_file()?;
+        if let Err(failure) = self.sync_file() {
+            (self.bytes, self.chain) = (bytes, chain);
+            if self.fs.capabilities().truncation {
+                // For a crash before a successor tells where this file ends. It
+                // may fail: then the outcome is open until the next recovery.
+                let _ = self.file.truncate(bytes);
+            }
+            return Err(failure);
+        }
         Ok(offset)
     }
 

@@ -144,7 +144,7 @@ fn a_huge_record_comes_back() {
     assert!(reader.next().unwrap().unwrap().1 == huge);
     assert_eq!(reader.next().unwrap().unwrap().1, b"after");
     assert!(reader.next().unwrap().is_none());
-    assert_eq!(reader.offset() % BLOCK_BYTES, 0);
+    assert_eq!(log.writer().bytes() % BLOCK_BYTES, 0);
 }
 
 /// A file that can't be truncated takes nothing after a failed append; one
@@ -192,6 +192,29 @@ fn a_failed_sync_is_never_repeated() {
         assert!(sealed.sync().is_err() && !sealed.is_durable());
         assert_eq!(calls(), before);
         sealed.close().unwrap();
+    }
+}
+
+/// A record whose sync failed has failed: whether the file can be cut or only
+/// its successor tells where it ends, no recovery gives it.
+#[test]
+fn a_record_that_could_not_be_synced_is_not_given_back() {
+    for truncation in [true, false] {
+        let capabilities = Capabilities { truncation, ..Capabilities::default() };
+        let fs = FaultFs::new(Arc::new(MemFs::with_capabilities(capabilities)));
+        let mut log = Log::new(Arc::new(fs.clone()));
+        log.append(0).unwrap();
+        let end = log.writer().bytes();
+        fs.inject(Fault::os(Operation::Sync, 1, libc::ENOSPC));
+        let failure = log.writer().append_group_and_sync(&[&payload(1), &payload(2)]);
+        assert!(matches!(failure, Err(Failure::Poisoned(_))));
+        assert_eq!(log.writer().bytes(), end);
+        if truncation {
+            assert_eq!(replay(&fs, 1).unwrap().0, [0], "before there is a successor");
+        }
+        log.rotate(None).unwrap();
+        log.append(3).unwrap();
+        assert_eq!(replay(&fs, 1).unwrap().0, [0, 3]);
     }
 }
 
@@ -283,7 +306,14 @@ fn a_live_segment_can_be_followed() {
         assert_eq!(reader.next().unwrap().unwrap().1, payload(record));
     }
     assert!(reader.next().unwrap().is_none());
-    assert_eq!(reader.offset(), log.writer().bytes());
+    // A record that must be there and is damaged is no end of the log.
+    let mut bytes = read_all(&*fs, &path(1)).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    set(&*fs, &path(1), &bytes);
+    let mut reader = SegmentReader::open(&*fs, &path(1), 1).unwrap();
+    while reader.next().unwrap().is_some() {}
+    reader.set_limit(log.writer().bytes());
+    assert!(reader.next().unwrap_err().is_corruption());
     assert!(SegmentReader::open(&*fs, &path(1), 2).unwrap_err().is_corruption());
 }
 
