@@ -16,9 +16,10 @@ use super::TableSettings;
 use super::block_builder::{BlockBuilder, is_tombstone};
 use super::codec::Compressor;
 use super::filter::FilterBuilder;
-use super::format::{Footer, MUST_UNDERSTAND, Properties, Section, Witness, encode_header, tag};
-use super::index::IndexBuilder;
+use super::format::{Footer, MUST_UNDERSTAND, Section, Witness, encode_header, tag};
+use super::index_builder::IndexBuilder;
 use super::meta::{TableFormat, TableMeta};
+use super::properties::Properties;
 
 /// Bytes gathered before they are appended to the file.
 const WRITE_BYTES: usize = 256 << 10;

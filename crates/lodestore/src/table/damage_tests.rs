@@ -275,7 +275,7 @@ fn hostile_blocks_are_refused_or_harmless() {
 #[test]
 fn hostile_indexes_are_refused_or_harmless() {
     let mut random = Random::new(98);
-    let mut builder = super::index::IndexBuilder::default();
+    let mut builder = super::index_builder::IndexBuilder::default();
     for i in 0..50u64 {
         let key =
             if i % 2 == 0 { i.to_be_bytes().repeat(2) } else { i.to_be_bytes()[..8].to_vec() };

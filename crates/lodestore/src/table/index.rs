@@ -26,118 +26,21 @@
 
 use std::cmp::Ordering;
 
-use crate::coding::{Reader, put_u32, put_u64};
-use crate::key::{KeyOrder, Trailer, common_prefix_bytes, head};
+use crate::coding::Reader;
+use crate::key::{KeyOrder, Trailer, head};
 
 use super::Checked;
 use super::layout::{HEAD_BYTES_MAX, partition};
 
-const SHORT_HEADS: u8 = 1;
-const SUFFIXES: u8 = 2;
-const WIDE_BLOCKS: u8 = 4;
-const WIDE_SUFFIXES: u8 = 8;
-const NO_HEADS: u8 = 16;
+pub(super) const SHORT_HEADS: u8 = 1;
+pub(super) const SUFFIXES: u8 = 2;
+pub(super) const WIDE_BLOCKS: u8 = 4;
+pub(super) const WIDE_SUFFIXES: u8 = 8;
+pub(super) const NO_HEADS: u8 = 16;
 const KNOWN: u8 = 31;
 
 /// Heads that are compared at once: two cache lines.
 const GROUP: usize = 16;
-
-/// Gathers separators while a table is built.
-#[derive(Debug, Default)]
-pub(super) struct IndexBuilder {
-    keys: Vec<u8>,
-    key_ends: Vec<usize>,
-    block_offsets: Vec<u64>,
-    straddlers: Vec<(u32, Trailer)>,
-}
-
-impl IndexBuilder {
-    /// Adds the block that starts at `offset`. `straddler` is the trailer of
-    /// its last entry if the same user key goes on in the next block.
-    pub(super) fn add(&mut self, separator: &[u8], straddler: Option<Trailer>, offset: u64) {
-        if let Some(trailer) = straddler {
-            self.straddlers.push((self.block_offsets.len() as u32, trailer));
-        }
-        self.keys.extend_from_slice(separator);
-        self.key_ends.push(self.keys.len());
-        self.block_offsets.push(offset);
-    }
-
-    /// Blocks so far.
-    pub(super) fn blocks(&self) -> usize {
-        self.block_offsets.len()
-    }
-
-    /// About how long the section will be.
-    pub(super) fn bytes(&self) -> usize {
-        self.keys.len() + 13 * self.blocks()
-    }
-
-    fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.key_ends.iter().copied());
-        starts.zip(&self.key_ends).map(|(start, &end)| &self.keys[start..end])
-    }
-
-    /// The section; `data_end` is where the last block ends.
-    pub(super) fn finish(mut self, data_end: u64, divides_keys: bool) -> Vec<u8> {
-        self.block_offsets.push(data_end);
-        let prefix_bytes = match (self.keys().next(), self.keys().last()) {
-            (Some(first), Some(last)) if divides_keys => common_prefix_bytes(first, last),
-            _ => 0,
-        };
-        let head_bytes = if divides_keys { HEAD_BYTES_MAX } else { 0 };
-        let mut suffix_ends = vec![0u64];
-        let mut suffix_end = 0;
-        for key in self.keys() {
-            suffix_end += (key.len() - prefix_bytes).saturating_sub(head_bytes) as u64;
-            suffix_ends.push(suffix_end);
-        }
-        let short = self.keys().any(|key| key.len() - prefix_bytes < head_bytes);
-        let wide = |offset: u64| offset > u64::from(u32::MAX);
-        let flags = if short { SHORT_HEADS } else { 0 }
-            | if suffix_end > 0 { SUFFIXES } else { 0 }
-            | if wide(data_end) { WIDE_BLOCKS } else { 0 }
-            | if wide(suffix_end) { WIDE_SUFFIXES } else { 0 }
-            | if divides_keys { 0 } else { NO_HEADS };
-
-        let mut out = Vec::with_capacity(self.bytes() + 64);
-        put_u32(&mut out, self.key_ends.len() as u32);
-        out.extend([flags, 0, 0, 0]);
-        put_u32(&mut out, prefix_bytes as u32);
-        put_u32(&mut out, self.straddlers.len() as u32);
-        if let Some(first) = self.keys().next() {
-            out.extend_from_slice(&first[..prefix_bytes]);
-        }
-        if divides_keys {
-            self.keys().for_each(|key| put_u64(&mut out, head(&key[prefix_bytes..])));
-        }
-        if short {
-            out.extend(self.keys().map(|key| (key.len() - prefix_bytes).min(8) as u8));
-        }
-        put_offsets(&mut out, &self.block_offsets, wide(data_end));
-        if suffix_end > 0 {
-            put_offsets(&mut out, &suffix_ends, wide(suffix_end));
-            for key in self.keys() {
-                let rest = &key[prefix_bytes..];
-                out.extend_from_slice(&rest[head_bytes.min(rest.len())..]);
-            }
-        }
-        for &(block, trailer) in &self.straddlers {
-            put_u32(&mut out, block);
-            put_u64(&mut out, trailer);
-        }
-        out
-    }
-}
-
-fn put_offsets(out: &mut Vec<u8>, offsets: &[u64], wide: bool) {
-    for &offset in offsets {
-        match wide {
-            true => put_u64(out, offset),
-            false => put_u32(out, offset as u32),
-        }
-    }
-}
 
 /// Ascending offsets, as narrow as they can be.
 #[derive(Debug)]
@@ -316,6 +219,7 @@ impl Index {
     }
 
     /// The user key of separator `i`.
+    #[cfg(test)]
     pub(super) fn separator(&self, i: usize) -> Vec<u8> {
         let mut key = self.prefix.to_vec();
         if self.head_bytes > 0 {
@@ -421,6 +325,7 @@ fn decode_straddler(bytes: &[u8; 12]) -> (u32, Trailer) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::index_builder::IndexBuilder;
     use super::*;
     use crate::key::TRAILER_NEWEST;
 

@@ -5,12 +5,14 @@
 //! | part | job |
 //! |---|---|
 //! | `meta` | what the manifest knows of a table |
-//! | `format` | header, footer, sections, properties: bytes and checks |
+//! | `format` | header, footer and sections: bytes and checks |
+//! | `properties` | what a table says of itself |
 //! | `codec` | a stored block: compression, type byte, checksum |
 //! | `layout` | the inside of a decoded block: where each part lies |
 //! | `block` | a decoded block: entries by number, and search |
 //! | `block_builder` | entries to the bytes of one block |
 //! | `index` | last keys and places of all blocks, resident |
+//! | `index_builder` | the same, being written |
 //! | `filter` | which keys a table certainly lacks, resident |
 //! | `builder` | entries to a file |
 //! | `reader` | an open table, point lookups without I/O |
@@ -25,11 +27,13 @@
 
 pub(crate) mod meta;
 mod format;
+mod properties;
 mod codec;
 mod layout;
 mod block;
 mod block_builder;
 mod index;
+mod index_builder;
 mod filter;
 mod builder;
 mod reader;

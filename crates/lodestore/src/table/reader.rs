@@ -22,10 +22,11 @@ use super::block::Block;
 use super::codec::{self, TRAILER_BYTES};
 use super::cursor::TableCursor;
 use super::filter::Filter;
-use super::format::{self, Footer, HEADER_BYTES, Properties, Section, tag};
+use super::format::{self, Footer, HEADER_BYTES, Section, tag};
 use super::index::Index;
 use super::layout::SLACK_BYTES;
 use super::meta::TableMeta;
+use super::properties::Properties;
 use super::{Checked, LookupKey};
 
 /// The number of a block in its table, from 0.

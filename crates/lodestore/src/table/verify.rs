@@ -10,8 +10,9 @@ use super::block::Block;
 use super::block_builder::is_tombstone;
 use super::codec::stored_checksum;
 use super::filter::Filter;
-use super::format::{self, HEADER_BYTES, Properties, Witness, tag};
+use super::format::{self, HEADER_BYTES, Witness, tag};
 use super::layout::flag;
+use super::properties::Properties;
 use super::readahead::{Direction, Readahead};
 use super::reader::{BlockIndex, Table, check_header};
 
