@@ -10,10 +10,10 @@ mod sync;
 mod scheduler;
 mod stats;
 
-// Bytes: numbers, checksums, keys and their order.
+// Bytes: numbers, keys and their order, checksums.
 mod coding;
-mod checksum;
 mod key;
+mod checksum;
 mod merge_operator;
 mod cursor;
 

@@ -14,7 +14,7 @@ pub trait MergeOperator: Send + Sync {
 
     /// The value of `key` after `operands`, oldest first, were merged into
     /// `existing` (`None`: there was no value). `None` if they make no sense
-    /// together: the reader gets `Corruption`, and compaction keeps them all.
+    /// together: the reader gets `MergeFailed`, and compaction keeps them all.
     fn full_merge(
         &self,
         key: &[u8],

@@ -156,6 +156,7 @@ impl Versions {
         let path = self.manifest_path(&inner);
         let broken = |what: String| Error::corruption(&path, 0, what);
         state.apply(&edit).map_err(broken)?;
+        self.make_tables_durable(&edit)?;
         self.make_durable(&mut inner, &edit, &state)?;
         inner.state = state;
         for (id, order) in orders {
@@ -179,6 +180,18 @@ impl Versions {
         let mut inner = self.inner.lock();
         let state = inner.state.clone();
         self.rotate_to(&mut inner, &state)
+    }
+
+    /// Syncs the names of new tables: their content is synced when they are
+    /// finished. Tables that only move have their names.
+    fn make_tables_durable(&self, edit: &VersionEdit) -> Result<()> {
+        let moves = |number| edit.tables_deleted.iter().any(|&(.., deleted)| deleted == number);
+        if edit.tables_added.iter().all(|(.., meta)| moves(meta.number)) {
+            return Ok(());
+        }
+        let directory = &self.home.directory;
+        let failed = |error| Error::io(directory, "sync directory", error);
+        self.home.fs.sync_directory(directory).map_err(failed)
     }
 
     fn make_durable(&self, inner: &mut Inner, edit: &VersionEdit, state: &State) -> Result<()> {

@@ -267,8 +267,12 @@ impl RustApi {
             Command::Cursor { read, moves } => {
                 let (family, options) = self.view(read)?;
                 let mut cursor = family.cursor_with(options);
-                let positions = moves.iter().map(|to| step(&mut cursor, to)).collect();
-                self.check(cursor.status())?;
+                let mut positions = Vec::with_capacity(moves.len());
+                for to in moves {
+                    positions.push(step(&mut cursor, to));
+                    // The next seek would begin with a clean status.
+                    self.check(cursor.status())?;
+                }
                 Ok(Output::Positions(positions))
             }
             Command::Range { family, from, to, inclusive, ends } => {
@@ -377,6 +381,7 @@ pub fn kind(error: &Error) -> &'static str {
         Error::InvalidArgument { .. } => "InvalidArgument",
         Error::Busy { .. } => "Busy",
         Error::Missing { .. } => "Missing",
+        Error::MergeFailed { .. } => "MergeFailed",
         Error::ReadOnly { .. } => "ReadOnly",
         _ => "Other",
     }

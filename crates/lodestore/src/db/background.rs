@@ -197,6 +197,7 @@ impl Engine {
     /// Waits until no flush or compaction is pending or running.
     pub(crate) fn wait_for_background(self: &Arc<Self>) -> Result<()> {
         loop {
+            self.health.check()?;
             self.start_compactions();
             self.wait_until(|s| s.groups.is_empty() && !s.is_flushing && s.compactions == 0)?;
             let state = self.background.lock();

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::fs::{Fs, read_full_at};
+use crate::fs::{Fs, create_directory_durably, read_full_at};
 use crate::key::FileId;
 use crate::sync::Arc;
 use crate::version::{Manifest, ManifestIdentity};
@@ -55,11 +55,7 @@ impl Engine {
         };
         state.next_file_number += 1;
         sync_directory(&**fs, target)?;
-        Manifest::create(fs, target, identity, &state)?;
-        match target.parent() {
-            Some(parent) if parent != Path::new("") => sync_directory(&**fs, parent),
-            _ => Ok(()),
-        }
+        Manifest::create(fs, target, identity, &state).map(|_| ())
     }
 }
 
@@ -79,11 +75,12 @@ fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<()> {
             let target = target.display();
             return Err(Error::invalid(format!("{target} is not empty: give a new directory")));
         }
-        Ok(_) => return Ok(()),
+        Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(Error::io(target, "list", error)),
     }
-    fs.create_directory(target).map_err(|error| Error::io(target, "create directory", error))
+    create_directory_durably(fs, target)
+        .map_err(|error| Error::io(target, "create directory", error))
 }
 
 fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::batch::FamilyId;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
-use crate::fs::{FileLock, Fs, LockError};
+use crate::fs::{FileLock, Fs, LockError, create_directory_durably};
 use crate::key::{FileId, KeyOrder};
 use crate::memtable::Memtable;
 use crate::merge_operator;
@@ -48,8 +48,8 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
         return Err(Error::missing(format!("no database in {}", directory.display())));
     }
     if !exists {
-        let failed = |error| Error::io(directory, "create directory", error);
-        fs.create_directory(directory).map_err(failed)?;
+        create_directory_durably(&*fs, directory)
+            .map_err(|error| Error::io(directory, "create directory", error))?;
     }
     let lock = take_lock(&*fs, directory)?;
     let scheduler = scheduler(&options);

@@ -185,6 +185,26 @@ pub fn read_full_at(file: &dyn ReadableFile, offset: u64, buffer: &mut [u8]) -> 
     Ok(())
 }
 
+/// Creates a directory, and those above it, so that power loss leaves them.
+/// No error if it is there.
+pub fn create_directory_durably(fs: &dyn Fs, path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|ancestor| *ancestor != Path::new("") && fs.list(ancestor).is_err())
+        .collect();
+    fs.create_directory(path)?;
+    // The topmost first. The directory's own name may be recent even if it is
+    // there: whoever made it may not have synced it.
+    for directory in missing.into_iter().rev().chain([path]) {
+        match directory.parent() {
+            Some(parent) if parent == Path::new("") => fs.sync_directory(Path::new("."))?,
+            Some(parent) => fs.sync_directory(parent)?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
 /// All bytes of a file.
 pub fn read_all(fs: &dyn Fs, path: &Path) -> io::Result<Vec<u8>> {
     let file = fs.open(path)?;

@@ -1,9 +1,9 @@
 //! What the tests of this module share: files in memory, entries by seed, and
 //! tables built from them.
 
+use crate::sync::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use crate::cache::Cache;
 use crate::error::Result;
@@ -46,7 +46,7 @@ impl WritableFile for BytesSink {
         if self.fails {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.bytes.lock().unwrap().extend_from_slice(bytes);
+        self.bytes.lock().extend_from_slice(bytes);
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl WritableFile for BytesSink {
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.bytes.lock().unwrap().truncate(length as usize);
+        self.bytes.lock().truncate(length as usize);
         Ok(())
     }
 
@@ -88,7 +88,7 @@ pub(super) fn build_with_id(
     }
     assert_eq!(builder.entries(), entries.len() as u64);
     let meta = builder.finish().unwrap();
-    let bytes = std::mem::take(&mut *sink.bytes.lock().unwrap());
+    let bytes = std::mem::take(&mut *sink.bytes.lock());
     (bytes, meta)
 }
 

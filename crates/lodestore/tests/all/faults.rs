@@ -38,9 +38,11 @@ fn play(seed: u64, call: Operation, nth: u64) -> bool {
     failing.inject(Fault::new(call, nth, ErrorKind::Other).after_bytes(7));
     let mut surface = RustApi::new(Arc::new(failing.clone()), ROOT);
     let done = history::run(&history, &mut surface);
+    let struck = failing.struck() > 0;
+    failing.heal();
     if done < history.len() {
         let reported = surface.last_error.clone().unwrap_or_default();
-        assert!(failing.struck() > 0, "{context}: {reported} without a cause");
+        assert!(struck, "{context}: {reported} without a cause");
         if surface.db().is_none() {
             run_line(&mut surface, &history::open().to_string(), &context);
         }
@@ -58,7 +60,7 @@ fn play(seed: u64, call: Operation, nth: u64) -> bool {
     run_line(&mut surface, "verify", &context);
     drop(surface);
     check_disk(&history, done, disk, &context);
-    failing.struck() > 0
+    struck
 }
 
 #[track_caller]

@@ -152,8 +152,13 @@ fn creation_was_cut_short(fs: &Arc<dyn Fs>, directory: &Path, number: u64) -> bo
     };
     let mut magic = [0; MAGIC.len()];
     let readable = length >= MAGIC.len() as u64;
-    if readable && (read_full_at(&*file, 0, &mut magic).is_err() || magic != MAGIC) {
-        return false;
+    if readable {
+        let is_read = read_full_at(&*file, 0, &mut magic).is_ok();
+        // Zeros: the length reached the disk, the first sector did not.
+        let is_ours = magic == MAGIC || magic == [0; MAGIC.len()];
+        if !(is_read && is_ours) {
+            return false;
+        }
     }
     match read_manifest(&file, &path) {
         Ok(whole) => {
