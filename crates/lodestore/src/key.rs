@@ -145,11 +145,6 @@ pub trait Comparator: Send + Sync {
     fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
         let _ = (start, limit);
     }
-
-    /// May replace `key` by a shorter one that is not less.
-    fn shorten_successor(&self, key: &mut Vec<u8>) {
-        let _ = key;
-    }
 }
 
 /// The name under which bytewise order is stored, as LevelDB stores it.
@@ -220,19 +215,6 @@ impl KeyOrder {
                 if low < 0xff && low + 1 < high {
                     start.truncate(common + 1);
                     start[common] += 1;
-                }
-            }
-        }
-    }
-
-    /// Makes `key` shorter where some shorter key is not less.
-    pub(crate) fn shorten_successor(&self, key: &mut Vec<u8>) {
-        match self {
-            KeyOrder::Custom(comparator) => comparator.shorten_successor(key),
-            KeyOrder::Bytewise => {
-                if let Some(i) = key.iter().position(|&b| b != 0xff) {
-                    key.truncate(i + 1);
-                    key[i] += 1;
                 }
             }
         }

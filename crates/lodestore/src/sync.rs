@@ -64,11 +64,6 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect(POISONED)
     }
-
-    /// The lock if it is free now.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.0.try_lock().ok()
-    }
 }
 
 /// Waiting for a condition that a [`Mutex`] guards.

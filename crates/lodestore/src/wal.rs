@@ -18,7 +18,7 @@ mod header;
 mod recover;
 
 pub(crate) use header::{Access, Predecessor, SegmentHeader};
-pub(crate) use recover::{Cut, Place, Recovered, Recovery, recover};
+pub(crate) use recover::{Cut, Place, Recovery, recover};
 
 use std::path::{Path, PathBuf};
 
@@ -80,11 +80,6 @@ impl SegmentWriter {
         self.records.bytes()
     }
 
-    /// Bytes below this offset are durable.
-    pub(crate) fn watermark(&self) -> u64 {
-        self.records.watermark()
-    }
-
     /// The failure after which this segment takes no more records, if there
     /// was one. It can still be sealed.
     pub(crate) fn poison(&self) -> Option<&Error> {
@@ -95,12 +90,6 @@ impl SegmentWriter {
     /// does not lose it. Returns its offset.
     pub(crate) fn append(&mut self, payload: &[u8]) -> std::result::Result<u64, Failure> {
         self.records.append(&[payload])
-    }
-
-    /// Appends a record for each payload, all with one write. Returns the first
-    /// one's offset. A crash may keep some of them: always a prefix.
-    pub(crate) fn append_group(&mut self, payloads: &[&[u8]]) -> std::result::Result<u64, Failure> {
-        self.records.append(payloads)
     }
 
     /// As [`SegmentWriter::append_group`], and makes the whole segment survive
@@ -136,6 +125,7 @@ impl SegmentWriter {
     }
 
     /// True if this segment can be synced.
+    #[cfg(test)]
     pub(crate) fn are_predecessors_durable(&self) -> bool {
         self.predecessor_durable
     }
@@ -192,6 +182,7 @@ impl Sealed {
     }
 
     /// True if the segment survives power loss.
+    #[cfg(test)]
     pub(crate) fn is_durable(&self) -> bool {
         self.records.is_durable()
     }
@@ -214,6 +205,7 @@ impl Sealed {
 /// Makes a recovered segment durable: a killed process may have left it in the
 /// page cache only. False where the file system can't reopen files for
 /// writing; the segment must be made unneeded by a flush instead.
+#[cfg(test)]
 pub(crate) fn sync_recovered(fs: &dyn Fs, path: &Path) -> Result<bool> {
     if !fs.capabilities().overwriting {
         return Ok(false);
@@ -231,7 +223,6 @@ pub(crate) fn sync_recovered(fs: &dyn Fs, path: &Path) -> Result<bool> {
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
     path: PathBuf,
-    header: SegmentHeader,
     records: RecordReader,
     limit: Option<u64>,
 }
@@ -250,11 +241,7 @@ impl SegmentReader {
             }
         };
         let records = RecordReader::new(file, path, header.id, HEADER_BLOCK_BYTES, u64::MAX);
-        Ok(SegmentReader { path: path.to_path_buf(), header, records, limit: None })
-    }
-
-    pub(crate) fn header(&self) -> &SegmentHeader {
-        &self.header
+        Ok(SegmentReader { path: path.to_path_buf(), records, limit: None })
     }
 
     /// Says that the segment has whole records up to `bytes`: where it was

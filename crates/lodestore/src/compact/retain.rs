@@ -13,6 +13,8 @@
 use crate::key::{Kind, SequenceNumber, Trailer, kind_of, sequence_of, trailer};
 use crate::version::{self, Version};
 
+use super::pick::Plan;
+
 /// What to do with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -110,10 +112,12 @@ pub(crate) enum Below {
 }
 
 impl Below {
-    /// What is in the levels of `version` deeper than `level`.
-    pub(crate) fn level(version: &Version, level: usize) -> Below {
-        let is_empty = version.levels()[level + 1..].iter().all(|level| level.is_empty());
-        if is_empty { Below::Bottom } else { Below::Levels(version.below(level)) }
+    /// What is below the outputs of `plan`, which was made for `version`.
+    pub(crate) fn outputs(version: &Version, plan: &Plan) -> Below {
+        match plan.bottommost {
+            true => Below::Bottom,
+            false => Below::Levels(version.below(plan.level_to)),
+        }
     }
 
     #[inline]

@@ -23,6 +23,9 @@ use super::health::may_pass;
 /// How long a job that failed for want of space waits before the next try.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// How often a caller looks whether the last removed file is gone.
+const REMOVAL_PAUSE: Duration = Duration::from_millis(1);
+
 #[derive(Default)]
 pub(crate) struct Background {
     state: Mutex<BackgroundState>,
@@ -201,12 +204,22 @@ impl Engine {
             self.start_compactions();
             self.wait_until(|s| s.groups.is_empty() && !s.is_flushing && s.compactions == 0)?;
             let state = self.background.lock();
-            if state.groups.is_empty() && state.compactions == 0 {
-                if self.pick_compaction(&state).is_none() {
-                    return Ok(());
-                }
+            if state.groups.is_empty()
+                && state.compactions == 0
+                && self.pick_compaction(&state).is_none()
+            {
+                drop(state);
+                return self.wait_for_removals();
             }
         }
+    }
+
+    /// Waits until the files of tables that nobody uses any more are gone.
+    fn wait_for_removals(&self) -> Result<()> {
+        while self.shared.home.is_removing() {
+            self.shared.scheduler.sleep(REMOVAL_PAUSE);
+        }
+        Ok(())
     }
 
     /// Holds a writer back while too many sealed memtables wait, and counts

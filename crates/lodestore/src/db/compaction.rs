@@ -89,7 +89,7 @@ impl Engine {
 
     fn move_tables(&self, job: &Job) -> Result<()> {
         let mut edit = removal(job);
-        let moved = job.plan.inputs.iter().flatten();
+        let moved = job.plan.tables();
         let place =
             |table: &Arc<TableFile>| (job.family().0, job.plan.level_to, table.meta.clone());
         edit.tables_added = moved.map(place).collect();
@@ -108,7 +108,7 @@ impl Engine {
     fn rewrite(&self, job: &Job, created: &Mutex<Vec<u64>>) -> Result<Vec<TableMeta>> {
         let (family, plan) = (&job.family, &job.plan);
         let order = family.order();
-        let below = Below::level(&job.view.version, plan.level_to);
+        let below = Below::outputs(&job.view.version, plan);
         let mut retain = Retain::new(self.shared.snapshots.sequences(), below);
         let begin = || self.begin_table(family, created);
         let table_bytes = family.options.table_bytes;
@@ -116,6 +116,9 @@ impl Engine {
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
         let outputs = Outputs::new(&begin, table_bytes, grandparents, order.clone());
         let operator = family.options.merge_operator.as_ref();
+        for table in plan.tables() {
+            table.table()?.check_rewritable()?;
+        }
         let mut cursor = self.input_cursor(job)?;
         let (tables, entries_in) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
         self.count(job, &tables, entries_in);
@@ -143,12 +146,11 @@ impl Engine {
     }
 
     fn count(&self, job: &Job, outputs: &[TableMeta], entries_in: u64) {
-        let read: u64 = job.plan.inputs.iter().flatten().map(|table| table.meta.bytes).sum();
         let written: u64 = outputs.iter().map(|table| table.bytes).sum();
         let entries_out: u64 = outputs.iter().map(|table| table.entries).sum();
         let statistics = &self.shared.statistics;
         statistics.add(Counter::Compactions, 1);
-        statistics.add(Counter::CompactionBytesRead, read);
+        statistics.add(Counter::CompactionBytesRead, job.plan.bytes());
         statistics.add(Counter::CompactionBytesWritten, written);
         statistics.add(Counter::CompactionEntriesDropped, entries_in - entries_out.min(entries_in));
     }

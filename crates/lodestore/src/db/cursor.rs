@@ -184,10 +184,10 @@ fn bounds(family: &FamilyCore, options: &ReadOptions) -> Result<Bounds> {
         if bounds.lower.as_ref().is_none_or(|lower| lower < prefix) {
             bounds.lower = Some(prefix.clone());
         }
-        if let Some(end) = prefix_end(prefix) {
-            if bounds.upper.as_ref().is_none_or(|upper| *upper > end) {
-                bounds.upper = Some(end);
-            }
+        if let Some(end) = prefix_end(prefix)
+            && bounds.upper.as_ref().is_none_or(|upper| *upper > end)
+        {
+            bounds.upper = Some(end);
         }
     }
     Ok(bounds)

@@ -37,6 +37,9 @@ pub(crate) struct Engine {
     /// Held while the database is open; `None` for read-only openers.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
     pub(crate) read_only: bool,
+    /// What opening had to leave out, in words: ends of files that were never
+    /// acknowledged as durable.
+    pub(crate) recovery: Vec<String>,
 }
 
 impl Engine {

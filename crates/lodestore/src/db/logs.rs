@@ -290,10 +290,10 @@ impl Engine {
     /// A record that was cut off again, or a full disk, is this writer's
     /// failure only. Otherwise nobody knows what the log holds.
     fn take_log_failure(&self, failure: Failure) -> Error {
-        if let Failure::Poisoned(error) = &failure {
-            if !may_pass(error) {
-                self.health.fail(error.clone());
-            }
+        if let Failure::Poisoned(error) = &failure
+            && !may_pass(error)
+        {
+            self.health.fail(error.clone());
         }
         failure.into_error()
     }

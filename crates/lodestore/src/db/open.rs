@@ -53,6 +53,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     }
     let lock = take_lock(&*fs, directory)?;
     let scheduler = scheduler(&options);
+    let mut notes = Vec::new();
     let (state, identity) = match manifest::recover(&fs, directory) {
         Ok(_) if options.error_if_exists => {
             let directory = directory.display();
@@ -60,6 +61,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
         }
         Ok(recovered) => {
             recovered.check_writable()?;
+            notes.extend(torn_note(&recovered));
             (recovered.state, recovered.identity)
         }
         Err(Error::Missing { .. }) if options.create_if_missing => {
@@ -68,7 +70,8 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
         Err(error) => return Err(error),
     };
     let found = replay::check(&fs, directory, &state, &identity)?;
-    let engine = Opening::new(directory, options, scheduler, state)?.begin(identity)?;
+    notes.extend(found.note());
+    let engine = Opening::new(directory, options, scheduler, state, notes)?.begin(identity)?;
     *engine.lock.lock() = Some(lock);
     replay::into_tables(&engine, &found)?;
     remove_leftovers(&engine)?;
@@ -81,10 +84,13 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
 pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     options.validate()?;
     let fs = Arc::clone(&options.fs);
-    let Recovered { state, identity, .. } = manifest::recover(&fs, directory)?;
+    let recovered = manifest::recover(&fs, directory)?;
+    let mut notes: Vec<String> = torn_note(&recovered).into_iter().collect();
+    let Recovered { state, identity, .. } = recovered;
     let found = replay::check(&fs, directory, &state, &identity)?;
     let scheduler = scheduler(&options);
-    let engine = Opening::new(directory, options, scheduler, state)?.read_only(identity)?;
+    notes.extend(found.note());
+    let engine = Opening::new(directory, options, scheduler, state, notes)?.read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
     Ok(engine)
 }
@@ -123,6 +129,14 @@ struct Opening {
     shared: Arc<Shared>,
     state: State,
     families: Vec<(FamilyId, String, FamilyOptions)>,
+    notes: Vec<String>,
+}
+
+/// What was left out at the manifest's end, in words.
+fn torn_note(recovered: &Recovered) -> Option<String> {
+    let torn = recovered.torn.as_ref()?;
+    let path = recovered.path.display();
+    Some(format!("{path} ends at offset {}: {}", torn.offset, torn.what))
 }
 
 impl Opening {
@@ -131,6 +145,7 @@ impl Opening {
         options: Options,
         scheduler: Arc<Scheduler>,
         mut state: State,
+        notes: Vec<String>,
     ) -> Result<Opening> {
         if state.families.is_empty() {
             let created = default_family(&options.family_options(DEFAULT_NAME).clone());
@@ -163,7 +178,7 @@ impl Opening {
             snapshots: Arc::new(SnapshotList::default()),
             visible: VisibleSequence::new(state.last_sequence),
         };
-        Ok(Opening { options, shared: Arc::new(shared), state, families })
+        Ok(Opening { options, shared: Arc::new(shared), state, families, notes })
     }
 
     fn orders(&self) -> BTreeMap<u32, KeyOrder> {
@@ -212,6 +227,7 @@ impl Opening {
             pressure: Pressure::default(),
             lock: Mutex::new(None),
             read_only,
+            recovery: self.notes,
         })
     }
 }

@@ -29,6 +29,8 @@ pub struct Stats {
     pub memtable_bytes: u64,
     /// Entries in the memtables.
     pub memtable_entries: u64,
+    /// Memory of the indexes and filters of the tables that are open.
+    pub table_memory_bytes: u64,
     /// Bytes of blocks in the cache, of all databases that share it.
     pub cache_bytes: u64,
     /// Keys and values that callers wrote.
@@ -86,6 +88,11 @@ impl Engine {
             levels: levels.collect(),
             memtable_bytes: memtables().map(|table| table.memory_bytes() as u64).sum(),
             memtable_entries: memtables().map(|table| table.entries()).sum(),
+            table_memory_bytes: view
+                .version
+                .tables()
+                .filter_map(|file| Some(file.opened()?.memory_bytes() as u64))
+                .sum(),
             cache_bytes: self.shared.cache.used_bytes() as u64,
             user_bytes_written: count(Counter::UserBytesWritten),
             log_bytes_written: count(Counter::LogBytes),
@@ -108,20 +115,23 @@ impl Engine {
             let level: usize = level.parse().ok()?;
             return stats.levels.get(level).map(|l| l.files.to_string());
         }
-        let entries: u64 = stats.levels.iter().map(|level| level.entries).sum();
+        let view = family.views.keep();
         let text = match name {
             "stats" => self.stats_text(&stats),
             "levels" | "levelstats" => levels_text(&stats),
             "sstables" | "tables" => tables_text(family),
             "approximate-memory-usage" | "memory" => {
-                (stats.memtable_bytes + stats.cache_bytes).to_string()
+                let tables = stats.table_memory_bytes;
+                (stats.memtable_bytes + stats.cache_bytes + tables).to_string()
             }
             "cur-size-all-mem-tables" => stats.memtable_bytes.to_string(),
             "block-cache-usage" => stats.cache_bytes.to_string(),
             "block-cache-capacity" => self.shared.cache.capacity_bytes().to_string(),
-            "estimate-num-keys" => (entries + stats.memtable_entries).to_string(),
-            "total-sst-files-size" | "table-bytes" => stats.table_bytes().to_string(),
-            "num-immutable-mem-table" => family.views.keep().sealed.len().to_string(),
+            "estimate-num-keys" => (view.version.entries() + stats.memtable_entries).to_string(),
+            "total-sst-files-size" | "table-bytes" => view.version.bytes().to_string(),
+            "estimate-table-readers-mem" => stats.table_memory_bytes.to_string(),
+            "num-immutable-mem-table" => view.sealed.len().to_string(),
+            "recovery" => self.recovery.join("\n"),
             "num-snapshots" => self.shared.snapshots.count().to_string(),
             "num-running-compactions" => self.background.lock().compactions.to_string(),
             "background-errors" => u32::from(self.health.check().is_err()).to_string(),

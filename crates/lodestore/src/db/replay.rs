@@ -14,7 +14,7 @@ use crate::memtable::Memtable;
 use crate::sync::{Arc, Mutex};
 use crate::version::manifest::ManifestIdentity;
 use crate::version::{State, VersionEdit};
-use crate::wal::{self, Access, Place, Predecessor, Recovery};
+use crate::wal::{self, Access, Cut, Place, Predecessor, Recovery};
 
 use super::commit::{ActiveMemtable, CommitState};
 use super::engine::Engine;
@@ -28,6 +28,15 @@ pub(crate) struct CheckedLog {
     segments: Vec<(u64, PathBuf)>,
     predecessor: Option<Predecessor>,
     is_empty: bool,
+    cut: Option<Cut>,
+}
+
+impl CheckedLog {
+    /// What was left out at the log's end, in words.
+    pub(crate) fn note(&self) -> Option<String> {
+        let Cut { path, offset, what } = self.cut.as_ref()?;
+        Some(format!("{} ends at offset {offset}: {what}", path.display()))
+    }
 }
 
 /// Reads the whole log and checks that it fits the manifest.
@@ -65,9 +74,10 @@ pub(crate) fn check(
             return Err(Error::corruption(&segment.path, 0, what));
         }
     }
-    let used = |number| recovery.segments.iter().any(|s| s.header.number == number);
-    let segments = segments.into_iter().filter(|(number, _)| used(*number)).collect();
-    Ok(CheckedLog { first_live, segments, predecessor: recovery.as_predecessor(), is_empty })
+    let is_used = |number| number >= first_live && !recovery.unused.contains(&number);
+    let segments = segments.into_iter().filter(|(number, _)| is_used(*number)).collect();
+    let predecessor = recovery.as_predecessor();
+    Ok(CheckedLog { first_live, segments, predecessor, is_empty, cut: recovery.cut })
 }
 
 fn recover(

@@ -64,8 +64,16 @@ impl Engine {
             return Err(Error::invalid("updates come from the log, which is off"));
         }
         let pin = self.logs.pin(self, from);
-        let until = self.shared.visible.get();
-        let (kept_from, segments) = self.logs.segments_since(from);
+        // Under the commit lock the log stands still: what it holds up to here
+        // must be found whole.
+        let (until, kept_from, segments) = {
+            let commit = self.commit.lock();
+            let (kept_from, mut segments) = self.logs.segments_since(from);
+            if let (Some(live), Some(log)) = (segments.last_mut(), &commit.log) {
+                live.sealed_bytes.get_or_insert(log.bytes());
+            }
+            (commit.last_sequence, kept_from, segments)
+        };
         if from <= until && kept_from > from.max(1) {
             return Err(Error::missing(format!(
                 "the log from sequence number {from}: it is kept from {kept_from} on"

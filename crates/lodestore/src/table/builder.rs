@@ -124,11 +124,6 @@ impl TableBuilder {
         self.out.offset() + (self.block.bytes_with(0, 0) + self.index.bytes() + filter) as u64
     }
 
-    /// Entries added so far.
-    pub(crate) fn entries(&self) -> u64 {
-        self.properties.entries
-    }
-
     /// True until the first entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.properties.entries == 0

@@ -53,8 +53,7 @@ use crate::key::{KeyOrder, Trailer, hash};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
-pub(crate) use reader::{AfterBlock, BlockIndex, BlockPlace, ReadContext, Table};
-pub(crate) use verify::TableCounts;
+pub(crate) use reader::{AfterBlock, BlockIndex, ReadContext, Table};
 
 /// The outcome of a check that only says what is wrong; whoever knows the file
 /// and the offset makes an `Error` of it.

@@ -132,11 +132,6 @@ impl Table {
         })
     }
 
-    /// The file, for error messages.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// An error if this build may read the table but must not rewrite it.
     pub(crate) fn check_rewritable(&self) -> Result<()> {
         self.footer.check_rewritable(&self.path)
@@ -148,6 +143,7 @@ impl Table {
     }
 
     /// True if the table has a filter to ask.
+    #[cfg(test)]
     pub(crate) fn has_filter(&self) -> bool {
         self.filter.is_some()
     }

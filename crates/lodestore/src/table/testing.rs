@@ -86,7 +86,6 @@ pub(super) fn build_with_id(
     for (key, trailer, value) in entries {
         builder.add(key, *trailer, value).unwrap();
     }
-    assert_eq!(builder.entries(), entries.len() as u64);
     let meta = builder.finish().unwrap();
     let bytes = std::mem::take(&mut *sink.bytes.lock());
     (bytes, meta)

@@ -121,6 +121,7 @@ impl Version {
     }
 
     /// How many tables there are.
+    #[cfg(test)]
     pub(crate) fn table_count(&self) -> usize {
         self.levels.iter().map(|level| level.tables().len()).sum()
     }

@@ -23,8 +23,8 @@ pub(crate) mod levels;
 mod current;
 pub(crate) mod manifest;
 
-pub(crate) use edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
-pub(crate) use level::{KeyRange, Level};
-pub(crate) use levels::{Below, LEVELS, MakeTable, Version};
-pub(crate) use manifest::{Manifest, ManifestIdentity, Recovered, TornTail, recover};
-pub(crate) use state::{FamilyState, State};
+pub(crate) use edit::{FamilyDescriptor, VersionEdit};
+pub(crate) use level::KeyRange;
+pub(crate) use levels::{Below, LEVELS, Version};
+pub(crate) use manifest::{Manifest, ManifestIdentity};
+pub(crate) use state::State;

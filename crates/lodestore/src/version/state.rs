@@ -129,6 +129,7 @@ impl State {
 
 impl FamilyState {
     /// The tables of one level, in the order of their numbers.
+    #[cfg(test)]
     pub(crate) fn tables_at(&self, level: usize) -> impl Iterator<Item = &TableMeta> {
         self.tables.values().filter(move |(at, _)| *at == level).map(|(_, meta)| meta)
     }

@@ -91,7 +91,7 @@ fn crash_at(history: &[Command], stop_after: u64, seed: u64) -> Result<(u64, boo
     for (i, left) in left.into_iter().enumerate() {
         let crash = left.crash;
         // One in eight is interrupted again while it recovers.
-        let again = (seed + i as u64) % 8 == 0;
+        let again = (seed + i as u64).is_multiple_of(8);
         let left = if again { left.crash_again(seed) } else { left };
         let context = |what| format!("{crash:?} {i}, again in recovery: {again}: {what}");
         left.recover().map_err(context)?;

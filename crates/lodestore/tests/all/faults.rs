@@ -210,7 +210,8 @@ fn reads_go_on_while_writes_fail() {
     let mut surface = RustApi::new(Arc::new(failing.clone()), ROOT);
     let mut model = Model::default();
     let open = line("open db create=yes");
-    (surface.run(&open), model.run(&open));
+    surface.run(&open);
+    model.run(&open);
     let mut refused = 0;
     for key in 0..80 {
         let put = line(&format!("put {key:02} value"));

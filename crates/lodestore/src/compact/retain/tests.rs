@@ -129,7 +129,8 @@ impl MergeOperator for Picky {
         (!parts.iter().any(|part| part.contains(&b'!'))).then(|| parts.concat())
     }
     fn partial_merge(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        let fits = !older.contains(&b'!') && !newer.contains(&b'!') && newer.len() % 2 == 0;
+        let fits =
+            !older.contains(&b'!') && !newer.contains(&b'!') && newer.len().is_multiple_of(2);
         fits.then(|| [older, newer].concat())
     }
 }
@@ -199,7 +200,7 @@ fn levels_with(first: u32) -> Below {
     };
     let edit = VersionEdit { tables_added: vec![(0, 6, meta)], ..VersionEdit::default() };
     let empty = Version::empty(KeyOrder::Bytewise);
-    Below::level(&empty.apply(0, &edit, &|meta| test_slot(meta)).unwrap(), 3)
+    Below::Levels(empty.apply(0, &edit, &|meta| test_slot(meta)).unwrap().below(3))
 }
 
 /// Whatever is dropped, combined or renumbered: every snapshot and the latest

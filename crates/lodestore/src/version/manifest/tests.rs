@@ -366,7 +366,7 @@ fn a_long_manifest_is_outgrown() {
     let scratch = Scratch::new("outgrown");
     let mut manifest = scratch.create(identity(), &first_state());
     let cursor = |bytes| VersionEdit {
-        cursors: vec![crate::version::CompactionCursor {
+        cursors: vec![crate::version::edit::CompactionCursor {
             family: 0,
             level: 1,
             after: Some(crate::key::InternalKey::new(&vec![0; bytes], 0)),
