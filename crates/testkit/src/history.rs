@@ -156,11 +156,14 @@ fn batches_written(history: &[Command]) -> u64 {
 
 /// The last batch that had to survive.
 fn batches_lasting(history: &[Command], crash: Crash) -> u64 {
-    let lasts = |command: &Command| match (crash, command) {
-        (Crash::Kill, Command::Write { .. })
-        | (_, Command::Write { sync: true, .. } | Command::SyncLog)
-        | (_, Command::Flush { family: None }) => true,
-        _ => false,
+    let is_synced = |command: &Command| {
+        matches!(
+            command,
+            Command::Write { sync: true, .. } | Command::SyncLog | Command::Flush { family: None }
+        )
+    };
+    let lasts = |command: &Command| {
+        is_synced(command) || crash == Crash::Kill && matches!(command, Command::Write { .. })
     };
     let last = history.iter().rposition(lasts);
     last.map_or(0, |last| batches_written(&history[..=last]))
