@@ -172,7 +172,7 @@ impl Family {
 
 pub(crate) fn merge(operator: Operator, value: Option<Value>, operand: &[u8]) -> Answer<Value> {
     let number = |bytes: &[u8]| {
-        bytes.try_into().map(u64::from_le_bytes).map_err(|_| "Corruption".to_string())
+        bytes.try_into().map(u64::from_le_bytes).map_err(|_| "MergeFailed".to_string())
     };
     match (operator, value) {
         (Operator::None, _) => Err("InvalidArgument".to_string()),

@@ -49,7 +49,8 @@ impl Engine {
     pub(crate) fn prepare(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
         self.health.check()?;
         if self.read_only {
-            return Err(Error::invalid("the database was opened read-only"));
+            let cause = Box::new(Error::invalid("the database was opened for reading only"));
+            return Err(Error::ReadOnly { cause });
         }
         if self.pressure.is_high() {
             self.wait_for_level0()?;

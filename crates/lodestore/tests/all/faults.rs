@@ -52,6 +52,8 @@ fn play(seed: u64, call: Operation, nth: u64) -> bool {
     let db = surface.db().expect("it is open");
     let found = contents(db).unwrap_or_else(|error| panic!("{context}: reading: {error}"));
     judge(&history, done, found, &context);
+    // What failed in the background may be noticed only now.
+    let _ = surface.run(&line("wait"));
     // Resuming may be needed and is never wrong.
     run_line(&mut surface, "resume", &context);
     run_line(&mut surface, "put ~after 1", &context);
