@@ -53,7 +53,10 @@ pub use db::{
 };
 pub use error::{Error, Result};
 pub use fs::{Fs, MemFs, OsFs};
-pub use key::{Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SequenceNumber, VALUE_BYTES_MAX};
+pub use key::{
+    Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber,
+    VALUE_BYTES_MAX,
+};
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
 pub use options::{FamilyOptions, Options, WriteOptions};
 pub use scheduler::Scheduler;

@@ -86,7 +86,8 @@ pub trait Fs: Send + Sync + Debug {
     /// Removes an empty directory.
     fn remove_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes the names in a directory durable.
+    /// Makes the names in a directory durable. The empty path is the directory
+    /// that relative paths start from.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
     /// Locks `path` for this opener, creating it if need be; the lock lasts
@@ -196,10 +197,8 @@ pub fn create_directory_durably(fs: &dyn Fs, path: &Path) -> io::Result<()> {
     // The topmost first. The directory's own name may be recent even if it is
     // there: whoever made it may not have synced it.
     for directory in missing.into_iter().rev().chain([path]) {
-        match directory.parent() {
-            Some(parent) if parent == Path::new("") => fs.sync_directory(Path::new("."))?,
-            Some(parent) => fs.sync_directory(parent)?,
-            None => {}
+        if let Some(parent) = directory.parent() {
+            fs.sync_directory(parent)?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 //! tells whether another block is needed. `read_block` does cache and I/O for
 //! callers that simply wait.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -279,19 +279,20 @@ impl Table {
         self.validate(index, codec::open_in_place(buffer, self.id, place.offset))
     }
 
+    /// Reads into a buffer that the thread keeps, and decompresses from there.
+    /// The buffer is taken out meanwhile: reading may let others run.
     fn load_through_scratch(&self, index: BlockIndex, place: BlockPlace) -> Result<Block> {
-        SCRATCH.with_borrow_mut(|scratch| {
-            if scratch.len() < place.stored_bytes {
-                scratch.resize(place.stored_bytes, 0);
-            }
-            let stored = &mut scratch[..place.stored_bytes];
-            format::read_at(&*self.file, place.offset, stored, &self.path)?;
-            let block = self.decode_block(index, stored);
-            if scratch.len() > SCRATCH_BYTES_MAX {
-                *scratch = Vec::new();
-            }
-            block
-        })
+        let mut scratch = SCRATCH.take();
+        if scratch.len() < place.stored_bytes {
+            scratch.resize(place.stored_bytes, 0);
+        }
+        let stored = &mut scratch[..place.stored_bytes];
+        format::read_at(&*self.file, place.offset, stored, &self.path)?;
+        let block = self.decode_block(index, stored);
+        if scratch.len() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set(scratch);
+        }
+        block
     }
 
     /// A cursor over the table's entries.
@@ -311,7 +312,7 @@ const SCRATCH_BYTES_MAX: usize = 256 << 10;
 
 thread_local! {
     // Compressed blocks are read here, to be decompressed from here.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 pub(super) fn check_header(file: &dyn ReadableFile, id: FileId, path: &Path) -> Result<()> {
