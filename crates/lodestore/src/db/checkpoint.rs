@@ -22,7 +22,13 @@ const COPY_BYTES: u64 = 1 << 20;
 
 impl Engine {
     pub(crate) fn checkpoint(self: &Arc<Self>, target: &Path) -> Result<()> {
+        if self.read_only {
+            return Err(Error::invalid("a checkpoint needs a database that is open for writing"));
+        }
         let fs = &self.shared.fs;
+        if !self.options.logging {
+            self.flush(&self.family_ids())?; // there is no log to copy
+        }
         prepare_directory(&**fs, target)?;
         // Under the commit lock nothing is written: log and manifest are of
         // one moment. The versions keep the tables, the pin keeps the logs.

@@ -192,6 +192,7 @@ impl Engine {
             self.stop_background();
             // A courtesy: nothing was promised for unsynced writes.
             let _ = self.sync_commit_log(&mut self.commit.lock());
+            self.logs.remove_spares();
         }
         *self.lock.lock() = None;
     }

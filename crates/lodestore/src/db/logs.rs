@@ -70,7 +70,7 @@ impl ActiveLog {
 
     /// Makes the sealed segments durable, so that the one being written may be.
     fn sync_older(&mut self, needed_from: u64) -> Result<()> {
-        self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
+        self.forget_older(needed_from);
         for sealed in &mut self.older {
             sealed.sync()?;
         }
@@ -83,8 +83,14 @@ impl ActiveLog {
         }
     }
 
-    /// Ends the segment being written.
-    fn seal(&mut self) -> Option<Predecessor> {
+    fn forget_older(&mut self, needed_from: u64) {
+        self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
+    }
+
+    /// Ends the segment being written. Older ones below `needed_from` matter
+    /// to nobody any more and are closed.
+    fn seal(&mut self, needed_from: u64) -> Option<Predecessor> {
+        self.forget_older(needed_from);
         if let Some(writer) = self.writer.take() {
             let sealed = writer.seal();
             self.predecessor = Some(sealed.as_predecessor());
@@ -146,6 +152,15 @@ impl Logs {
             last.sealed_bytes = Some(sealed.bytes);
         }
         state.live.push_back(LiveSegment { number, first_sequence, sealed_bytes: None });
+    }
+
+    /// Removes the files that were kept to be used again.
+    pub(crate) fn remove_spares(&self) {
+        let spares = std::mem::take(&mut self.state.lock().spares);
+        for path in spares {
+            // What stays behind is removed by the next open.
+            let _ = self.fs.remove(&path);
+        }
     }
 
     /// Bytes of the sealed segments that still matter.
@@ -237,7 +252,7 @@ impl Engine {
         let manifest = self.versions.manifest();
         let first_sequence = commit.last_sequence + 1;
         let log = commit.log.as_mut().expect("logging is on");
-        let predecessor = log.seal();
+        let predecessor = log.seal(self.logs.needed_from());
         let header = SegmentHeader {
             number,
             id: FileId(self.shared.scheduler.random_u128()),
