@@ -75,16 +75,12 @@ impl Engine {
             return self.move_tables(job);
         }
         let created = Mutex::new(Vec::new());
-        let result = self.rewrite(job, &created).and_then(|added| {
-            let mut edit = removal(job);
-            let place = |meta| (job.family().0, job.plan.level_to, meta);
-            edit.tables_added = added.into_iter().map(place).collect();
-            self.install(job, edit)
-        });
-        if result.is_err() {
-            self.remove_tables(&created.lock());
-        }
-        result
+        let added = self.rewrite(job, &created);
+        let added = added.inspect_err(|_| self.remove_tables(&created.lock()))?;
+        let mut edit = removal(job);
+        let place = |meta| (job.family().0, job.plan.level_to, meta);
+        edit.tables_added = added.into_iter().map(place).collect();
+        self.install(job, edit)
     }
 
     fn move_tables(&self, job: &Job) -> Result<()> {

@@ -1,0 +1,85 @@
+//! Failures at one chosen place, and what must still hold after them: for
+//! sequences that failing each call in turn does not reach.
+
+use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::{Db, MemFs, Options, WriteOptions};
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+const ENOSPC: i32 = 28;
+const ROOT: &str = "/failures";
+
+struct Disk {
+    memory: MemFs,
+    failing: FaultFs,
+}
+
+impl Disk {
+    fn new() -> Disk {
+        let memory = MemFs::new();
+        let failing = FaultFs::new(Arc::new(memory.clone()));
+        Disk { memory, failing }
+    }
+
+    fn options(&self) -> Options {
+        let fs = Arc::new(self.failing.clone());
+        Options { create_if_missing: true, fs, ..Options::default() }
+    }
+
+    fn open(&self) -> Db {
+        Db::open(ROOT, self.options()).expect("it opens")
+    }
+
+    /// What a process finds that starts after this one was killed now.
+    fn reopen_after_kill(&self) -> lodestore::Result<Db> {
+        let fs = Arc::new(self.memory.kill());
+        Db::open(ROOT, Options { fs, ..Options::default() })
+    }
+}
+
+const SYNCED: WriteOptions = WriteOptions { sync: true };
+
+/// The manifest's sync fails, but its bytes are there: the table that they
+/// name must be too, although the flush has failed.
+#[test]
+fn a_table_stays_while_the_manifest_may_name_it() {
+    let disk = Disk::new();
+    let db = disk.open();
+    db.put(b"key", b"value").expect("written");
+    disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on("MANIFEST"));
+    disk.failing.inject(Fault::new(Operation::Truncate, 1, ErrorKind::Other).on("MANIFEST"));
+    assert!(db.flush().is_err());
+    let again = disk.reopen_after_kill().expect("it opens");
+    assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"value"[..]));
+    again.verify().expect("all tables are there");
+}
+
+/// The disk is full for the manifest and not for the log: a log that is begun
+/// meanwhile must not claim to follow edits that no manifest has.
+#[test]
+fn logs_begun_while_the_manifest_fails_are_replayed() {
+    let disk = Disk::new();
+    let mut options = disk.options();
+    options.family.memtable_bytes = 8 << 10;
+    options.family.sealed_memtables_max = 3;
+    let db = Db::open(ROOT, options).expect("it opens");
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on("MANIFEST").forever());
+    let put = |key: u32| db.put(&key.to_be_bytes(), &[1; 512]);
+    let mut written = 0;
+    while disk.failing.struck() < 3 {
+        if put(written).is_ok() {
+            written += 1;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    // Another segment is begun now, after the manifest has failed twice.
+    let before = disk.failing.calls(Operation::Create);
+    while put(written).is_ok() {
+        written += 1;
+    }
+    assert!(disk.failing.calls(Operation::Create) > before && written > 0);
+    let again = disk.reopen_after_kill().expect("it opens");
+    for key in 0..written {
+        assert!(again.get(&key.to_be_bytes()).expect("read").is_some(), "{key}");
+    }
+}
