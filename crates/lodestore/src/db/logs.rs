@@ -53,9 +53,11 @@ impl ActiveLog {
         self.writer.as_ref().map_or(0, |writer| writer.header().number)
     }
 
-    /// Where the segment being written ends.
+    /// Where the newest segment ends. If the next one could not be begun, that
+    /// is the one sealed last.
     pub(crate) fn bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, SegmentWriter::bytes)
+        let sealed = self.predecessor.map_or(0, |sealed| sealed.bytes);
+        self.writer.as_ref().map_or(sealed, SegmentWriter::bytes)
     }
 
     /// Makes everything in the log survive power loss. Segments below

@@ -83,3 +83,39 @@ fn logs_begun_while_the_manifest_fails_are_replayed() {
         assert!(again.get(&key.to_be_bytes()).expect("read").is_some(), "{key}");
     }
 }
+
+/// After a segment could not be begun, a checkpoint has the one before whole.
+#[test]
+fn a_checkpoint_after_a_failed_rotation_has_everything() {
+    let disk = Disk::new();
+    let db = disk.open();
+    db.put(b"key", b"value").expect("written");
+    disk.failing.inject(Fault::os(Operation::Preallocate, 1, ENOSPC));
+    assert!(db.flush().is_err(), "no new log, so no flush");
+    db.checkpoint("/copy").expect("a checkpoint");
+    let options = Options { create_if_missing: false, ..disk.options() };
+    let copy = Db::open("/copy", options).expect("the copy opens");
+    assert_eq!(copy.get(b"key").expect("read").as_deref(), Some(&b"value"[..]));
+}
+
+/// A database that was opened for reading writes nothing, whatever is asked.
+#[test]
+fn a_read_only_database_never_compacts() {
+    let disk = Disk::new();
+    let mut options = disk.options();
+    options.family.level0_compaction_files = 30;
+    options.family.level0_slowdown_files = 30;
+    options.family.level0_stop_files = 30;
+    let db = Db::open(ROOT, options).expect("it opens");
+    for round in 0..8u8 {
+        db.put(b"key", &[round]).expect("written");
+        db.flush().expect("flushed");
+    }
+    drop(db);
+    let before = disk.memory.operations();
+    let db = Db::open_read_only(ROOT, disk.options()).expect("it opens");
+    db.wait_for_background().expect("there is nothing to wait for");
+    assert!(db.checkpoint("/copy").is_err());
+    drop(db);
+    assert_eq!(disk.memory.operations(), before);
+}
