@@ -151,6 +151,9 @@ impl Engine {
 
     /// Starts compactions until all threads have one or none is worth while.
     pub(crate) fn start_compactions(self: &Arc<Self>) {
+        if self.read_only {
+            return; // nothing may be written, nor is the directory locked
+        }
         let mut state = self.background.lock();
         while state.compactions < self.shared.scheduler.steady_threads()
             && !state.is_closing
@@ -196,6 +199,9 @@ impl Engine {
 
     /// Waits until no flush or compaction is pending or running.
     pub(crate) fn wait_for_background(self: &Arc<Self>) -> Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
         loop {
             self.health.check()?;
             self.start_compactions();
