@@ -113,8 +113,11 @@ impl Engine {
         }
     }
 
-    /// Tells writers how long level 0 is now.
+    /// Tells writers how long level 0 is now. Under the background's lock, so
+    /// that what was counted earlier is never stored later, and that no writer
+    /// misses the notification between looking and waiting.
     pub(crate) fn update_pressure(&self) {
+        let _in_order = self.background.lock();
         let families = self.families.load();
         self.pressure.update(
             families.all().map(|family| {
