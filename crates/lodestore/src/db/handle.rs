@@ -178,7 +178,7 @@ impl Db {
         self.engine().families.load().all().map(|family| family.name.clone()).collect()
     }
 
-    /// [`Family::flush`] of all families.
+    /// [`Family::flush`] of all families, with the same errors.
     pub fn flush_all(&self) -> Result<()> {
         self.engine().flush(&self.engine().family_ids())
     }

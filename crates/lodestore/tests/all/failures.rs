@@ -119,3 +119,23 @@ fn a_read_only_database_never_compacts() {
     drop(db);
     assert_eq!(disk.memory.operations(), before);
 }
+
+/// A full disk is told to who flushes; when space returns, the flush is done
+/// without anybody's help. Other databases' flushes go on meanwhile.
+#[test]
+fn a_flush_to_a_full_disk_says_so_and_keeps_no_one_waiting() {
+    let (full, fine) = (Disk::new(), Disk::new());
+    let scheduler = Some(lodestore::Scheduler::new(1));
+    let open = |disk: &Disk| {
+        Db::open(ROOT, Options { scheduler: scheduler.clone(), ..disk.options() }).expect("opens")
+    };
+    let (db, other) = (open(&full), open(&fine));
+    db.put(b"key", b"value").expect("written");
+    other.put(b"key", b"value").expect("written");
+    full.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on("sst").forever());
+    assert!(db.flush().is_err());
+    other.flush().expect("its disk has room");
+    full.failing.heal();
+    db.wait_for_background().expect("space returned");
+    assert_eq!(db.stats().files(), 1);
+}
