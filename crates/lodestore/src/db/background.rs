@@ -174,7 +174,9 @@ impl Engine {
             state.begin(&job);
             let engine = Arc::clone(self);
             self.shared.scheduler.submit(Lane::Steady, move || {
-                let result = engine.run_compaction(&job);
+                // It may have waited behind those of other databases.
+                let is_closing = engine.background.lock().is_closing;
+                let result = if is_closing { Ok(()) } else { engine.run_compaction(&job) };
                 engine.finish_compaction(&job, result);
             });
         }

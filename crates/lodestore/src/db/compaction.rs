@@ -19,10 +19,6 @@ use super::engine::Engine;
 use super::family::FamilyCore;
 use super::view::View;
 
-/// An output table is closed before it overlaps more than this many tables'
-/// worth of bytes in the level below.
-const GRANDPARENT_TABLES_MAX: u64 = 10;
-
 /// A planned compaction of one family.
 pub(crate) struct Job {
     family: Arc<FamilyCore>,
@@ -55,7 +51,9 @@ impl Engine {
     /// A compaction of the family with the most to do, that does not touch a
     /// running one.
     pub(crate) fn pick_compaction(&self, state: &BackgroundState) -> Option<Job> {
-        if state.manual > 0 {
+        // A caller who compacts by hand works alone, but not at the price of
+        // writers that stop until he is done.
+        if state.manual > 0 && !self.pressure.is_high() {
             return None;
         }
         let families = self.families.load();
@@ -108,7 +106,7 @@ impl Engine {
         let mut retain = Retain::new(self.shared.snapshots.sequences(), below);
         let begin = || self.begin_table(family, created);
         let table_bytes = family.options.table_bytes;
-        let overlap_bytes_max = table_bytes * GRANDPARENT_TABLES_MAX;
+        let overlap_bytes_max = limits(family).grandparent_bytes_max();
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
         let outputs = Outputs::new(&begin, table_bytes, grandparents, order.clone());
         let operator = family.options.merge_operator.as_ref();
@@ -165,8 +163,8 @@ impl Engine {
         result
     }
 
-    /// Background compactions are not started meanwhile; those that run may
-    /// be in the way, and are waited for.
+    /// Background compactions are not started meanwhile unless level 0 gets too
+    /// long; those that run may be in the way, and are waited for.
     fn compact_levels(
         self: &Arc<Self>,
         family: &Arc<FamilyCore>,
