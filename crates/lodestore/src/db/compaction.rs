@@ -193,7 +193,7 @@ impl Engine {
             let result = self.run_compaction(&job);
             self.background.lock().end(&job);
             self.background.notify();
-            result?;
+            result.inspect_err(|error| self.health.take(error))?;
         }
     }
 }

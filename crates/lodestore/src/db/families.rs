@@ -58,7 +58,7 @@ impl Engine {
                     &self.shared,
                 ));
             })
-            .inspect_err(|error| self.health.fail(error.clone()))?;
+            .inspect_err(|error| self.health.take(error))?;
         let family = created.expect("the edit's family was installed");
         commit.put_memtable(ActiveMemtable::new(&family, table, writer));
         self.change_families(|families| families.insert(Arc::clone(&family)));
@@ -75,7 +75,7 @@ impl Engine {
             return Err(Error::missing(format!("family {name:?}")));
         };
         let edit = VersionEdit { families_dropped: vec![family.id.0], ..VersionEdit::default() };
-        self.versions.apply(edit, |_, _| {}).inspect_err(|e| self.health.fail(e.clone()))?;
+        self.versions.apply(edit, |_, _| {}).inspect_err(|error| self.health.take(error))?;
         self.change_families(|families| families.remove(family.id));
         commit.remove_memtable(family.id);
         // Readers with handles go on in their views; new views hold nothing,

@@ -20,7 +20,6 @@ use crate::wal::{Predecessor, Sealed, SegmentHeader, SegmentWriter};
 
 use super::commit::CommitState;
 use super::engine::Engine;
-use super::health::may_pass;
 use super::updates::LogPin;
 
 /// Files of retired segments that wait to be used again.
@@ -279,7 +278,7 @@ impl Engine {
         if options.sync {
             statistics.add(Counter::LogSyncs, 1);
             let needed_from = self.logs.needed_from();
-            log.sync_older(needed_from).inspect_err(|error| self.health.fail(error.clone()))?;
+            log.sync_older(needed_from).inspect_err(|error| self.health.take(error))?;
         }
         let writer = log.writer.as_mut().expect("a segment was begun");
         let appended = match options.sync {
@@ -293,9 +292,7 @@ impl Engine {
     /// failure only. Otherwise nobody knows what the log holds.
     fn take_log_failure(&self, failure: Failure) -> Error {
         if let Failure::Poisoned(error) = &failure {
-            if !may_pass(error) {
-                self.health.fail(error.clone());
-            }
+            self.health.take(error);
         }
         failure.into_error()
     }
@@ -307,7 +304,7 @@ impl Engine {
         }
         let mut commit = self.commit.lock();
         self.health.check()?;
-        self.sync_commit_log(&mut commit).inspect_err(|error| self.health.fail(error.clone()))
+        self.sync_commit_log(&mut commit).inspect_err(|error| self.health.take(error))
     }
 
     pub(crate) fn sync_commit_log(&self, commit: &mut CommitState) -> Result<()> {

@@ -132,10 +132,29 @@ fn a_flush_to_a_full_disk_says_so_and_keeps_no_one_waiting() {
     let (db, other) = (open(&full), open(&fine));
     db.put(b"key", b"value").expect("written");
     other.put(b"key", b"value").expect("written");
-    full.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on("sst").forever());
+    full.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".table").forever());
     assert!(db.flush().is_err());
     other.flush().expect("its disk has room");
     full.failing.heal();
     db.wait_for_background().expect("space returned");
     assert_eq!(db.stats().files(), 1);
+}
+
+/// The disk is full when a new segment notes that the ones before it are
+/// durable: that write fails, and writing goes on when space returns.
+#[test]
+fn a_synced_write_to_a_full_disk_fails_alone() {
+    let disk = Disk::new();
+    let db = disk.open();
+    let other = db.create_family("other", Default::default()).expect("created");
+    other.put(b"old", b"1").expect("written");
+    db.put(b"old", b"1").expect("written");
+    db.flush().expect("flushed; the other family still needs the old log");
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".log").forever());
+    assert!(db.put_with(&SYNCED, b"key", b"1").is_err());
+    assert!(db.sync_log().is_err());
+    assert!(db.create_family("third", Default::default()).is_ok());
+    disk.failing.heal();
+    db.put_with(&SYNCED, b"key", b"2").expect("space returned");
+    assert_eq!(db.get(b"key").expect("read").as_deref(), Some(&b"2"[..]));
 }
