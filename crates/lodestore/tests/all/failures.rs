@@ -158,3 +158,18 @@ fn a_synced_write_to_a_full_disk_fails_alone() {
     db.put_with(&SYNCED, b"key", b"2").expect("space returned");
     assert_eq!(db.get(b"key").expect("read").as_deref(), Some(&b"2"[..]));
 }
+
+/// The very first synced write fails, so that nothing is in memory: after
+/// `resume` synced writes work, and need not the log that failed.
+#[test]
+fn synced_writes_work_after_resuming_with_nothing_in_memory() {
+    let disk = Disk::new();
+    let db = disk.open();
+    disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on(".log"));
+    assert!(db.put_with(&SYNCED, b"key", b"1").is_err());
+    assert!(db.put(b"key", b"2").is_err(), "read-only");
+    db.resume().expect("resumed");
+    db.put_with(&SYNCED, b"key", b"3").expect("written");
+    let again = disk.reopen_after_kill().expect("it opens");
+    assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"3"[..]));
+}
