@@ -11,7 +11,7 @@ use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::fs::Fs;
-use crate::key::{FileId, SequenceNumber};
+use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
 use crate::options::WriteOptions;
 use crate::record::Failure;
 use crate::stats::Counter;
@@ -236,7 +236,7 @@ impl Engine {
     pub(crate) fn rotate_log(&self, commit: &mut CommitState) -> Result<()> {
         let number = self.versions.new_file_number();
         let manifest = self.versions.manifest();
-        let first_sequence = commit.last_sequence + 1;
+        let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);
         let log = commit.log.as_mut().expect("logging is on");
         let predecessor = log.seal();
         let header = SegmentHeader {

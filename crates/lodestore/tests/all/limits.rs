@@ -147,3 +147,26 @@ fn a_dropped_family_takes_no_writes() -> Result<(), Error> {
     assert!(db.get(b"other")?.is_none());
     Ok(())
 }
+
+/// The largest sequence number can be given out; nothing after it, and the
+/// database stays of use.
+#[test]
+fn sequence_numbers_end_at_their_limit() -> Result<(), Error> {
+    let last = (1 << 56) - 1;
+    let db = open();
+    let mut batch = WriteBatch::new();
+    batch.put(b"a", b"1");
+    batch.put(b"b", b"2");
+    for first in [last, last + 1, u64::MAX - 1, u64::MAX] {
+        is_refused(db.apply_at(first, &mut batch));
+    }
+    assert_eq!(db.latest_sequence(), 0);
+    db.apply_at(last - 1, &mut batch)?;
+    assert_eq!(db.latest_sequence(), last);
+    is_refused(db.put(b"c", b"3"));
+    db.flush()?;
+    assert_eq!(db.get(b"b")?.as_deref(), Some(&b"2"[..]));
+    is_refused(db.put(b"c", b"3"));
+    assert_eq!(db.get(b"c")?, None);
+    Ok(())
+}
