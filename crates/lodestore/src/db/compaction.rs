@@ -6,7 +6,7 @@ use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, Outputs, write_tables};
 use crate::cursor::Cursor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
@@ -155,6 +155,9 @@ impl Engine {
         to: Option<&[u8]>,
     ) -> Result<()> {
         self.flush(&[family.id])?;
+        if self.families.load().get(family.id).is_none() {
+            return Err(Error::missing(format!("family {:?}", family.name)));
+        }
         self.background.lock().manual += 1;
         let result = self.compact_levels(family, from, to);
         self.background.lock().manual -= 1;

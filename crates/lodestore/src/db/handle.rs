@@ -158,8 +158,8 @@ impl Db {
         Ok(Family { handle: Arc::clone(&self.default.handle), core })
     }
 
-    /// Drops a family with all that it holds. Its files go when the last
-    /// reader is done.
+    /// Drops a family with all that it holds. Its files go when its last
+    /// handle and the last reader are gone.
     ///
     /// # Errors
     /// `Missing` if there is none; `InvalidArgument` for the default family.

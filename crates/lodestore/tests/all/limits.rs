@@ -170,3 +170,27 @@ fn sequence_numbers_end_at_their_limit() -> Result<(), Error> {
     assert_eq!(db.get(b"c")?, None);
     Ok(())
 }
+
+/// A handle of a dropped family goes on reading all that it held, wherever
+/// that lies, and never a part of it.
+#[test]
+fn a_dropped_family_can_still_be_read() -> Result<(), Error> {
+    let db = open();
+    let options = FamilyOptions {
+        merge_operator: Some(Arc::new(lodestore::Append::with_delimiter(b","))),
+        ..FamilyOptions::default()
+    };
+    let family = db.create_family("f", options)?;
+    family.put(b"table", b"1")?;
+    family.put(b"both", b"1")?;
+    family.flush()?;
+    family.merge(b"both", b"2")?;
+    db.drop_family("f")?;
+    db.put(b"k", b"v")?;
+    db.flush()?;
+    db.wait_for_background()?;
+    assert_eq!(family.get(b"table")?.as_deref(), Some(&b"1"[..]));
+    assert_eq!(family.get(b"both")?.as_deref(), Some(&b"1,2"[..]));
+    assert_eq!(family.range(..).count(), 2);
+    Ok(())
+}
