@@ -34,6 +34,9 @@ struct Inner {
     identity: ManifestIdentity,
     state: State,
     families: BTreeMap<u32, Arc<Version>>,
+    /// New tables of edits that failed: the manifest in use may name them, so
+    /// that they must stay until another one is in use.
+    undecided: Vec<u64>,
 }
 
 impl Versions {
@@ -61,6 +64,7 @@ impl Versions {
                 manifest: Some(manifest),
                 state,
                 families,
+                undecided: Vec::new(),
             }),
             next_file_number,
             home: Arc::clone(home),
@@ -80,7 +84,13 @@ impl Versions {
         let families = build_families(home, &state, orders)?;
         let next_file_number = AtomicU64::new(state.next_file_number);
         Ok(Versions {
-            inner: Mutex::new(Inner { manifest: None, identity, state, families }),
+            inner: Mutex::new(Inner {
+                manifest: None,
+                identity,
+                state,
+                families,
+                undecided: Vec::new(),
+            }),
             next_file_number,
             home: Arc::clone(home),
             statistics: Arc::clone(statistics),
@@ -128,11 +138,12 @@ impl Versions {
 
     /// Makes an edit durable, then calls `install` with each changed family
     /// and its new version. What concerns families that were dropped meanwhile
-    /// is left out, and its tables are removed.
+    /// is left out. The tables that it adds are the manifest's from here on:
+    /// those that come to nothing are removed here, when that is safe.
     ///
     /// # Errors
-    /// Of the manifest: whether the edit is durable is then not known, and
-    /// nothing may be written until [`Versions::rotate`] has succeeded.
+    /// Of the manifest: whether the edit is durable is then not known. Nothing
+    /// has changed here; the next edit begins a new manifest.
     pub(crate) fn apply(
         &self,
         edit: VersionEdit,
@@ -152,20 +163,20 @@ impl Versions {
         let mut inner = self.inner.lock();
         self.leave_out_dropped(&inner, &mut edit);
         edit.next_file_number = Some(self.next_file_number.load(Ordering::Relaxed));
-        let mut state = inner.state.clone();
-        let path = self.manifest_path(&inner);
-        let broken = |what: String| Error::corruption(&path, 0, what);
-        state.apply(&edit).map_err(broken)?;
-        self.make_tables_durable(&edit)?;
-        self.make_durable(&mut inner, &edit, &state)?;
-        inner.state = state;
-        for (id, order) in orders {
-            inner.families.insert(id, Arc::new(Version::empty(order)));
+        let next = self.after(&inner, &edit, &orders);
+        let next = next.and_then(|next| self.make_tables_durable(&edit).map(|()| next));
+        // No manifest knows of the new tables yet.
+        let (state, families) = next.inspect_err(|_| self.remove_tables(new_tables(&edit)))?;
+        if let Err(error) = self.make_durable(&mut inner, &edit, &state) {
+            inner.undecided.extend(new_tables(&edit));
+            return Err(error);
         }
-        for id in changed_families(&edit) {
-            let Some(current) = inner.families.get_mut(&id) else { continue };
-            *current = Arc::new(next_version(&self.home, current, id, &edit).map_err(broken)?);
-            install(id, current);
+        inner.state = state;
+        for (id, version) in families {
+            install(id, &version);
+            if let Some(before) = inner.families.insert(id, version) {
+                mark_obsolete(&before, id, &edit);
+            }
         }
         for id in &edit.families_dropped {
             if let Some(dropped) = inner.families.remove(id) {
@@ -175,18 +186,41 @@ impl Versions {
         Ok(())
     }
 
+    /// The state after `edit`, and the new versions of the families that it
+    /// changes. An edit that contradicts what is here fails before it is
+    /// durable, not at the next open.
+    fn after(
+        &self,
+        inner: &Inner,
+        edit: &VersionEdit,
+        orders: &BTreeMap<u32, KeyOrder>,
+    ) -> Result<(State, Vec<(u32, Arc<Version>)>)> {
+        let path = self.manifest_path(inner);
+        let broken = |what: String| Error::corruption(&path, 0, what);
+        let mut state = inner.state.clone();
+        state.apply(edit).map_err(broken)?;
+        let mut families = Vec::new();
+        for id in changed_families(edit) {
+            let created = orders.get(&id).map(|order| Arc::new(Version::empty(order.clone())));
+            let Some(current) = inner.families.get(&id).cloned().or(created) else { continue };
+            let slot = |meta: &TableMeta| TableFile::new(&self.home, current.order(), meta.clone());
+            families.push((id, Arc::new(current.apply(id, edit, &slot).map_err(broken)?)));
+        }
+        Ok((state, families))
+    }
+
     /// Begins a new manifest with the state as it is known here.
     pub(crate) fn rotate(&self) -> Result<()> {
         let mut inner = self.inner.lock();
         let state = inner.state.clone();
-        self.rotate_to(&mut inner, &state)
+        let edit = inner.identity.edit;
+        self.rotate_to(&mut inner, &state, edit)
     }
 
     /// Syncs the names of new tables: their content is synced when they are
     /// finished. Tables that only move have their names.
     fn make_tables_durable(&self, edit: &VersionEdit) -> Result<()> {
-        let moves = |number| edit.tables_deleted.iter().any(|&(.., deleted)| deleted == number);
-        if edit.tables_added.iter().all(|(.., meta)| moves(meta.number)) {
+        if new_tables(edit).next().is_none() {
             return Ok(());
         }
         let directory = &self.home.directory;
@@ -197,8 +231,8 @@ impl Versions {
     fn make_durable(&self, inner: &mut Inner, edit: &VersionEdit, state: &State) -> Result<()> {
         self.statistics.add(Counter::ManifestEdits, 1);
         let Some(manifest) = &mut inner.manifest else {
-            inner.identity.edit += 1; // the new manifest's first state contains it
-            return self.rotate_to(inner, state);
+            // The new manifest's first state contains the edit.
+            return self.rotate_to(inner, state, inner.identity.edit + 1);
         };
         if let Err(error) = manifest.append(std::slice::from_ref(edit)) {
             inner.manifest = None;
@@ -208,25 +242,31 @@ impl Versions {
         if manifest.is_outgrown() {
             // The edit is durable already: a failure here only means that the
             // next edit tries again.
-            let _ = self.rotate_to(inner, state);
+            let _ = self.rotate_to(inner, state, inner.identity.edit);
         }
         Ok(())
     }
 
+    /// Begins a manifest with `state`, which is the one after edit number
+    /// `edit`. Until that has succeeded, `edit` must not be known to anyone: a
+    /// log that says it follows an edit that no manifest has is refused.
+    ///
     /// After a failure `CURRENT` may name either manifest, so both must hold
     /// everything: the old one takes no more edits.
-    fn rotate_to(&self, inner: &mut Inner, state: &State) -> Result<()> {
+    fn rotate_to(&self, inner: &mut Inner, state: &State, edit: u64) -> Result<()> {
         let number = self.new_file_number();
         let mut state = state.clone();
         state.next_file_number = self.next_file_number.load(Ordering::Relaxed);
         let old = self.manifest_path(inner);
         inner.manifest = None;
-        let manifest = begin_manifest(&self.home, number, &state, &inner.identity)?;
+        let previous = ManifestIdentity { edit, ..inner.identity };
+        let manifest = begin_manifest(&self.home, number, &state, &previous)?;
         inner.identity = *manifest.identity();
         inner.manifest = Some(manifest);
         self.statistics.add(Counter::ManifestRotations, 1);
         // What stays behind is removed by the next open.
         let _ = self.home.fs.remove(&old);
+        self.remove_tables(inner.undecided.drain(..));
         Ok(())
     }
 
@@ -234,21 +274,32 @@ impl Versions {
         self.home.directory.join(filename::manifest_name(inner.identity.number))
     }
 
+    /// Takes out what concerns dropped families. A new table of theirs is
+    /// removed; one that was to move is for its readers, and goes with them.
     fn leave_out_dropped(&self, inner: &Inner, edit: &mut VersionEdit) {
         let created: Vec<u32> = edit.families_created.iter().map(|family| family.id).collect();
         let known = |id: &u32| inner.state.families.contains_key(id) || created.contains(id);
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut edit.tables_added).into_iter().partition(|(id, ..)| known(id));
+        edit.tables_added = dropped;
+        self.remove_tables(new_tables(edit));
+        edit.tables_added = kept;
         edit.log_numbers.retain(|(id, _)| known(id));
         edit.tables_deleted.retain(|(id, ..)| known(id));
-        edit.tables_added.retain(|(id, _, meta)| {
-            let keeps = known(id);
-            if !keeps {
-                let path = filename::table_path(&self.home.directory, meta.number);
-                // What stays behind is removed by the next open.
-                let _ = self.home.fs.remove(&path);
-            }
-            keeps
-        });
     }
+
+    fn remove_tables(&self, numbers: impl Iterator<Item = u64>) {
+        for number in numbers {
+            // What stays behind is removed by the next open.
+            let _ = self.home.fs.remove(&filename::table_path(&self.home.directory, number));
+        }
+    }
+}
+
+/// Numbers of the tables that an edit adds, and does not only move.
+fn new_tables(edit: &VersionEdit) -> impl Iterator<Item = u64> {
+    let moves = |number| edit.tables_deleted.iter().any(|&(.., deleted)| deleted == number);
+    edit.tables_added.iter().map(|(.., meta)| meta.number).filter(move |&number| !moves(number))
 }
 
 /// Families whose version an edit changes.
@@ -263,26 +314,18 @@ fn changed_families(edit: &VersionEdit) -> Vec<u32> {
     ids
 }
 
-/// The version after `edit`. Tables that go are marked, so that their files go
-/// with their last reader.
-fn next_version(
-    home: &Arc<TableHome>,
-    current: &Version,
-    family: u32,
-    edit: &VersionEdit,
-) -> std::result::Result<Version, String> {
-    let slot = |meta: &TableMeta| TableFile::new(home, current.order(), meta.clone());
-    let next = current.apply(family, edit, &slot)?;
+/// Marks the tables of `before` that an edit deletes and does not add again,
+/// so that their files go with their last reader.
+fn mark_obsolete(before: &Version, family: u32, edit: &VersionEdit) {
     let is_added = |number| edit.tables_added.iter().any(|(_, _, meta)| meta.number == number);
     for &(id, level, number) in &edit.tables_deleted {
         if id == family && !is_added(number) {
-            let mut tables = current.level(level).tables().iter();
+            let mut tables = before.level(level).tables().iter();
             if let Some(table) = tables.find(|table| table.meta.number == number) {
                 table.mark_obsolete();
             }
         }
     }
-    Ok(next)
 }
 
 fn build_families(

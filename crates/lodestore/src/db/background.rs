@@ -43,8 +43,10 @@ pub(crate) struct BackgroundState {
     /// Compactions asked for by a caller, who works through them alone.
     pub(crate) manual: usize,
     pub(crate) is_closing: bool,
-    /// The last failure that is being retried.
-    pub(crate) retrying: Option<Error>,
+    /// The last failure of a flush that is being retried.
+    pub(crate) retrying_flush: Option<Error>,
+    /// The last failure of a compaction that is being retried.
+    pub(crate) retrying_compaction: Option<Error>,
 }
 
 impl BackgroundState {
@@ -103,46 +105,55 @@ impl Engine {
             return;
         }
         state.is_flushing = true;
+        self.submit_flush();
+    }
+
+    fn submit_flush(self: &Arc<Self>) {
         let engine = Arc::clone(self);
         self.shared.scheduler.submit(Lane::Urgent, move || engine.flush_queued());
     }
 
-    /// The flush job: works until the queue is empty.
+    /// The flush job: works on the oldest group, then queues itself again.
+    /// Other databases may share the thread, and one that is always busy, or
+    /// whose disk is full, must not keep it.
     fn flush_queued(self: &Arc<Self>) {
-        loop {
-            let group = {
-                let mut state = self.background.lock();
-                let next = state.groups.front().cloned();
-                let stop = state.is_closing || self.health.check().is_err();
-                match next {
-                    Some(group) if !stop => group,
-                    _ => {
-                        state.is_flushing = false;
-                        self.background.notify();
-                        return;
-                    }
-                }
-            };
-            match self.flush_group(&group) {
-                Ok(()) => {
-                    let mut state = self.background.lock();
-                    state.groups.pop_front();
-                    state.retrying = None;
+        let group = {
+            let mut state = self.background.lock();
+            let next = state.groups.front().cloned();
+            let stop = state.is_closing || self.health.check().is_err();
+            match next {
+                Some(group) if !stop => group,
+                _ => {
+                    state.is_flushing = false;
                     self.background.notify();
-                    drop(state);
-                    self.start_compactions();
+                    return;
                 }
-                Err(error) => self.retry_or_fail(error),
             }
+        };
+        match self.flush_group(&group) {
+            Ok(()) => {
+                let mut state = self.background.lock();
+                state.groups.pop_front();
+                state.retrying_flush = None;
+                self.background.notify();
+                drop(state);
+                self.start_compactions();
+            }
+            Err(error) => self.retry_or_fail(error, |state| &mut state.retrying_flush),
         }
+        self.submit_flush();
     }
 
     /// After a failure in the background: waits a little if it may pass by
     /// itself, else makes the database read-only.
-    fn retry_or_fail(&self, error: Error) {
+    fn retry_or_fail(
+        &self,
+        error: Error,
+        retrying: impl FnOnce(&mut BackgroundState) -> &mut Option<Error>,
+    ) {
         let mut state = self.background.lock();
         if may_pass(&error) && !state.is_closing {
-            state.retrying = Some(error);
+            *retrying(&mut state) = Some(error);
             self.background.notify();
             drop(state);
             self.shared.scheduler.sleep(RETRY_PAUSE);
@@ -154,6 +165,9 @@ impl Engine {
 
     /// Starts compactions until all threads have one or none is worth while.
     pub(crate) fn start_compactions(self: &Arc<Self>) {
+        if self.read_only {
+            return; // nothing may be written, nor is the directory locked
+        }
         let mut state = self.background.lock();
         while state.compactions < self.shared.scheduler.steady_threads()
             && !state.is_closing
@@ -163,7 +177,9 @@ impl Engine {
             state.begin(&job);
             let engine = Arc::clone(self);
             self.shared.scheduler.submit(Lane::Steady, move || {
-                let result = engine.run_compaction(&job);
+                // It may have waited behind those of other databases.
+                let is_closing = engine.background.lock().is_closing;
+                let result = if is_closing { Ok(()) } else { engine.run_compaction(&job) };
                 engine.finish_compaction(&job, result);
             });
         }
@@ -172,12 +188,12 @@ impl Engine {
     fn finish_compaction(self: &Arc<Self>, job: &Job, result: Result<()>) {
         let failed = result.is_err();
         if let Err(error) = result {
-            self.retry_or_fail(error);
+            self.retry_or_fail(error, |state| &mut state.retrying_compaction);
         }
         let mut state = self.background.lock();
         state.end(job);
         if !failed {
-            state.retrying = None;
+            state.retrying_compaction = None;
         }
         self.background.notify();
         drop(state);
@@ -199,6 +215,9 @@ impl Engine {
 
     /// Waits until no flush or compaction is pending or running.
     pub(crate) fn wait_for_background(self: &Arc<Self>) -> Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
         loop {
             self.health.check()?;
             self.start_compactions();
@@ -222,11 +241,17 @@ impl Engine {
         Ok(())
     }
 
+    /// [`Engine::wait_until`] for what flushes will do. A failure that they are
+    /// retrying (a full disk) is told at once.
+    pub(crate) fn wait_for_flush(&self, done: impl Fn(&BackgroundState) -> bool) -> Result<()> {
+        self.wait_for_pass(self.background.lock(), done, |state| &state.retrying_flush)
+    }
+
     /// Holds a writer back while too many sealed memtables wait, and counts
     /// for how long.
     pub(crate) fn wait_for_flushes(&self) -> Result<()> {
         let has_room = |state: &BackgroundState| state.groups.len() < self.sealed_groups_max();
-        self.wait_counted(Counter::StallMemtableMicros, has_room)
+        self.wait_counted(Counter::StallMemtableMicros, has_room, |state| &state.retrying_flush)
     }
 
     /// Holds a writer back while level 0 is too long: a little and more with
@@ -237,35 +262,36 @@ impl Engine {
             self.shared.scheduler.sleep(delay);
             self.shared.statistics.add(Counter::StallLevel0Micros, delay.as_micros() as u64);
         }
-        self.wait_counted(Counter::StallLevel0Micros, |_| !self.pressure.must_stop())
+        let is_short = |_: &BackgroundState| !self.pressure.must_stop();
+        self.wait_counted(Counter::StallLevel0Micros, is_short, |state| &state.retrying_compaction)
     }
 
     fn wait_counted(
         &self,
         counter: Counter,
         done: impl Fn(&BackgroundState) -> bool,
+        retrying: impl Fn(&BackgroundState) -> &Option<Error>,
     ) -> Result<()> {
         let begin = self.shared.scheduler.now();
         let state = self.background.lock();
         if done(&state) {
             return Ok(());
         }
-        let result = self.wait_for_pass(state, done);
+        let result = self.wait_for_pass(state, done, retrying);
         let waited = self.shared.scheduler.now() - begin;
         self.shared.statistics.add(counter, waited.as_micros() as u64);
         result
     }
 
-    /// [`Engine::wait_until`] for a writer: what is being retried in the
-    /// background (a full disk) is told to the writer at once.
     fn wait_for_pass(
         &self,
         mut state: MutexGuard<'_, BackgroundState>,
         done: impl Fn(&BackgroundState) -> bool,
+        retrying: impl Fn(&BackgroundState) -> &Option<Error>,
     ) -> Result<()> {
         while !done(&state) {
             self.health.check()?;
-            if let Some(error) = &state.retrying {
+            if let Some(error) = retrying(&state) {
                 return Err(error.clone());
             }
             state = self.background.wait(state);
@@ -276,7 +302,7 @@ impl Engine {
     /// Starts again what stopped because of a failure that was cleared.
     pub(crate) fn restart_background(self: &Arc<Self>) {
         let mut state = self.background.lock();
-        state.retrying = None;
+        (state.retrying_flush, state.retrying_compaction) = (None, None);
         self.start_flushing(&mut state);
         drop(state);
         self.start_compactions();

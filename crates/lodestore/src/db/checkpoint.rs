@@ -23,7 +23,8 @@ const COPY_BYTES: u64 = 1 << 20;
 impl Engine {
     pub(crate) fn checkpoint(self: &Arc<Self>, target: &Path) -> Result<()> {
         if self.read_only {
-            return Err(Error::invalid("a checkpoint needs a database that is open for writing"));
+            // Its log was replayed, and is not among `logs`.
+            return Err(Error::invalid("a checkpoint needs a database opened for writing"));
         }
         let fs = &self.shared.fs;
         if !self.options.logging {
@@ -31,11 +32,12 @@ impl Engine {
         }
         prepare_directory(&**fs, target)?;
         // Under the commit lock nothing is written: log and manifest are of
-        // one moment. The versions keep the tables, the pin keeps the logs.
+        // one moment. The versions keep the tables, the pin keeps the logs: it
+        // comes first, because a flush may retire the logs that the state needs.
         let commit = self.commit.lock();
+        let _pin = self.logs.pin(self, 0);
         let (mut state, manifest, _versions) = self.versions.capture();
         state.last_sequence = state.last_sequence.max(commit.last_sequence);
-        let _pin = self.logs.pin(self, 0);
         let logs = self.logs.live();
         let live_bytes = commit.log.as_ref().map_or(0, |log| log.bytes());
         drop(commit);

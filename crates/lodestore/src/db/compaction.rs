@@ -6,7 +6,7 @@ use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, Outputs, write_tables};
 use crate::cursor::Cursor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
@@ -18,10 +18,6 @@ use super::background::BackgroundState;
 use super::engine::Engine;
 use super::family::FamilyCore;
 use super::view::View;
-
-/// An output table is closed before it overlaps more than this many tables'
-/// worth of bytes in the level below.
-const GRANDPARENT_TABLES_MAX: u64 = 10;
 
 /// A planned compaction of one family.
 pub(crate) struct Job {
@@ -55,7 +51,9 @@ impl Engine {
     /// A compaction of the family with the most to do, that does not touch a
     /// running one.
     pub(crate) fn pick_compaction(&self, state: &BackgroundState) -> Option<Job> {
-        if state.manual > 0 {
+        // A caller who compacts by hand works alone, but not at the price of
+        // writers that stop until he is done.
+        if state.manual > 0 && !self.pressure.is_high() {
             return None;
         }
         let families = self.families.load();
@@ -75,16 +73,12 @@ impl Engine {
             return self.move_tables(job);
         }
         let created = Mutex::new(Vec::new());
-        let result = self.rewrite(job, &created).and_then(|added| {
-            let mut edit = removal(job);
-            let place = |meta| (job.family().0, job.plan.level_to, meta);
-            edit.tables_added = added.into_iter().map(place).collect();
-            self.install(job, edit)
-        });
-        if result.is_err() {
-            self.remove_tables(&created.lock());
-        }
-        result
+        let added = self.rewrite(job, &created);
+        let added = added.inspect_err(|_| self.remove_tables(&created.lock()))?;
+        let mut edit = removal(job);
+        let place = |meta| (job.family().0, job.plan.level_to, meta);
+        edit.tables_added = added.into_iter().map(place).collect();
+        self.install(job, edit)
     }
 
     fn move_tables(&self, job: &Job) -> Result<()> {
@@ -112,7 +106,7 @@ impl Engine {
         let mut retain = Retain::new(self.shared.snapshots.sequences(), below);
         let begin = || self.begin_table(family, created);
         let table_bytes = family.options.table_bytes;
-        let overlap_bytes_max = table_bytes * GRANDPARENT_TABLES_MAX;
+        let overlap_bytes_max = limits(family).grandparent_bytes_max();
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
         let outputs = Outputs::new(&begin, table_bytes, grandparents, order.clone());
         let operator = family.options.merge_operator.as_ref();
@@ -163,6 +157,9 @@ impl Engine {
         to: Option<&[u8]>,
     ) -> Result<()> {
         self.flush(&[family.id])?;
+        if self.families.load().get(family.id).is_none() {
+            return Err(Error::missing(format!("family {:?}", family.name)));
+        }
         self.background.lock().manual += 1;
         let result = self.compact_levels(family, from, to);
         self.background.lock().manual -= 1;
@@ -171,8 +168,8 @@ impl Engine {
         result
     }
 
-    /// Background compactions are not started meanwhile; those that run may
-    /// be in the way, and are waited for.
+    /// Background compactions are not started meanwhile unless level 0 gets too
+    /// long; those that run may be in the way, and are waited for.
     fn compact_levels(
         self: &Arc<Self>,
         family: &Arc<FamilyCore>,
@@ -201,7 +198,7 @@ impl Engine {
             let result = self.run_compaction(&job);
             self.background.lock().end(&job);
             self.background.notify();
-            result?;
+            result.inspect_err(|error| self.health.take(error))?;
         }
     }
 }

@@ -149,8 +149,9 @@ impl Engine {
         let waits_for = self.background.lock().groups.back().cloned();
         match waits_for {
             None => Ok(()),
-            Some(group) => self
-                .wait_until(|state| !state.groups.iter().any(|other| Arc::ptr_eq(other, &group))),
+            Some(group) => self.wait_for_flush(|state| {
+                !state.groups.iter().any(|other| Arc::ptr_eq(other, &group))
+            }),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::options::FamilyOptions;
 use crate::sync::Arc;
-use crate::version::{FamilyDescriptor, Version, VersionEdit};
+use crate::version::{FamilyDescriptor, VersionEdit};
 
 use super::commit::ActiveMemtable;
 use super::engine::Engine;
@@ -58,7 +58,7 @@ impl Engine {
                     &self.shared,
                 ));
             })
-            .inspect_err(|error| self.health.fail(error.clone()))?;
+            .inspect_err(|error| self.health.take(error))?;
         let family = created.expect("the edit's family was installed");
         commit.put_memtable(ActiveMemtable::new(&family, table, writer));
         self.change_families(|families| families.insert(Arc::clone(&family)));
@@ -75,15 +75,13 @@ impl Engine {
             return Err(Error::missing(format!("family {name:?}")));
         };
         let edit = VersionEdit { families_dropped: vec![family.id.0], ..VersionEdit::default() };
-        self.versions.apply(edit, |_, _| {}).inspect_err(|e| self.health.fail(e.clone()))?;
+        self.versions.apply(edit, |_, _| {}).inspect_err(|error| self.health.take(error))?;
         self.change_families(|families| families.remove(family.id));
         commit.remove_memtable(family.id);
-        // Readers with handles go on in their views; new views hold nothing,
-        // so that the files can go.
-        let (empty, _) = Memtable::new(family.order().clone());
-        family.views.seal(empty);
-        family.views.install(Arc::new(Version::empty(family.order().clone())), None);
+        // The family's last view stays as it is, for readers with handles: its
+        // files go with the last handle.
         drop(commit);
+        self.logs.retire(self.versions.log_number_min());
         self.update_pressure();
         Ok(())
     }

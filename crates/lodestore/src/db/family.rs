@@ -265,6 +265,10 @@ impl Family {
     }
 
     /// Writes what is in memory to tables and waits until that is durable.
+    ///
+    /// # Errors
+    /// `Io` if the disk is full: the flush is tried again in the background,
+    /// and what it has to write stays in memory and in the log.
     pub fn flush(&self) -> Result<()> {
         self.handle.engine.flush(&[self.core.id])
     }

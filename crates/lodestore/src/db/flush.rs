@@ -35,17 +35,19 @@ impl Engine {
     /// Writes a group to tables and installs them.
     pub(crate) fn flush_group(&self, group: &SealGroup) -> Result<()> {
         let created = Mutex::new(Vec::new());
-        let result = self.write_group(group, &created);
-        if result.is_err() {
-            self.remove_tables(&created.lock());
-        }
-        result?;
+        let edit = self.write_group(group, &created);
+        let edit = edit.inspect_err(|_| self.remove_tables(&created.lock()))?;
+        self.versions.apply(edit, |id, version| {
+            for (family, memtable) in group.members.iter().filter(|(f, _)| f.id.0 == id) {
+                family.views.install(Arc::clone(version), Some(memtable));
+            }
+        })?;
         self.update_pressure();
         self.logs.retire(self.versions.log_number_min());
         Ok(())
     }
 
-    fn write_group(&self, group: &SealGroup, created: &Mutex<Vec<u64>>) -> Result<()> {
+    fn write_group(&self, group: &SealGroup, created: &Mutex<Vec<u64>>) -> Result<VersionEdit> {
         let mut edit = VersionEdit::default();
         for (family, memtable) in &group.members {
             edit.log_numbers.push((family.id.0, group.log_number));
@@ -55,11 +57,7 @@ impl Engine {
         }
         edit.log_numbers.extend(group.idle.iter().map(|family| (family.0, group.log_number)));
         edit.last_sequence = Some(self.shared.visible.get());
-        self.versions.apply(edit, |id, version| {
-            for (family, memtable) in group.members.iter().filter(|(f, _)| f.id.0 == id) {
-                family.views.install(Arc::clone(version), Some(memtable));
-            }
-        })
+        Ok(edit)
     }
 
     /// Writes what readers can still see of a memtable to a level-0 table.
@@ -115,8 +113,11 @@ impl Engine {
         }
     }
 
-    /// Tells writers how long level 0 is now.
+    /// Tells writers how long level 0 is now. Under the background's lock, so
+    /// that what was counted earlier is never stored later, and that no writer
+    /// misses the notification between looking and waiting.
     pub(crate) fn update_pressure(&self) {
+        let _in_order = self.background.lock();
         let families = self.families.load();
         self.pressure.update(
             families.all().map(|family| {

@@ -158,8 +158,8 @@ impl Db {
         Ok(Family { handle: Arc::clone(&self.default.handle), core })
     }
 
-    /// Drops a family with all that it holds. Its files go when the last
-    /// reader is done.
+    /// Drops a family with all that it holds. Its files go when its last
+    /// handle and the last reader are gone.
     ///
     /// # Errors
     /// `Missing` if there is none; `InvalidArgument` for the default family.
@@ -178,7 +178,7 @@ impl Db {
         self.engine().families.load().all().map(|family| family.name.clone()).collect()
     }
 
-    /// [`Family::flush`] of all families.
+    /// [`Family::flush`] of all families, with the same errors.
     pub fn flush_all(&self) -> Result<()> {
         self.engine().flush(&self.engine().family_ids())
     }

@@ -35,6 +35,13 @@ impl Health {
         self.failed.store(true, Ordering::Release);
     }
 
+    /// [`Health::fail`], unless the failure may pass by itself.
+    pub(crate) fn take(&self, error: &Error) {
+        if !may_pass(error) {
+            self.fail(error.clone());
+        }
+    }
+
     /// Lets writing go on.
     pub(crate) fn clear(&self) {
         *self.cause.lock() = None;

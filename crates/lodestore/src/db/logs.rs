@@ -11,7 +11,7 @@ use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::fs::Fs;
-use crate::key::{FileId, SequenceNumber};
+use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
 use crate::options::WriteOptions;
 use crate::record::Failure;
 use crate::stats::Counter;
@@ -20,7 +20,6 @@ use crate::wal::{Predecessor, Sealed, SegmentHeader, SegmentWriter};
 
 use super::commit::CommitState;
 use super::engine::Engine;
-use super::health::may_pass;
 use super::updates::LogPin;
 
 /// Files of retired segments that wait to be used again.
@@ -53,9 +52,11 @@ impl ActiveLog {
         self.writer.as_ref().map_or(0, |writer| writer.header().number)
     }
 
-    /// Where the segment being written ends.
+    /// Where the newest segment ends. If the next one could not be begun, that
+    /// is the one sealed last.
     pub(crate) fn bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, SegmentWriter::bytes)
+        let sealed = self.predecessor.map_or(0, |sealed| sealed.bytes);
+        self.writer.as_ref().map_or(sealed, SegmentWriter::bytes)
     }
 
     /// Makes everything in the log survive power loss. Segments below
@@ -250,7 +251,7 @@ impl Engine {
     pub(crate) fn rotate_log(&self, commit: &mut CommitState) -> Result<()> {
         let number = self.versions.new_file_number();
         let manifest = self.versions.manifest();
-        let first_sequence = commit.last_sequence + 1;
+        let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);
         let log = commit.log.as_mut().expect("logging is on");
         let predecessor = log.seal(self.logs.needed_from());
         let header = SegmentHeader {
@@ -292,7 +293,7 @@ impl Engine {
         if options.sync {
             statistics.add(Counter::LogSyncs, 1);
             let needed_from = self.logs.needed_from();
-            log.sync_older(needed_from).inspect_err(|error| self.health.fail(error.clone()))?;
+            log.sync_older(needed_from).inspect_err(|error| self.health.take(error))?;
         }
         let writer = log.writer.as_mut().expect("a segment was begun");
         let appended = match options.sync {
@@ -305,10 +306,8 @@ impl Engine {
     /// A record that was cut off again, or a full disk, is this writer's
     /// failure only. Otherwise nobody knows what the log holds.
     fn take_log_failure(&self, failure: Failure) -> Error {
-        if let Failure::Poisoned(error) = &failure
-            && !may_pass(error)
-        {
-            self.health.fail(error.clone());
+        if let Failure::Poisoned(error) = &failure {
+            self.health.take(error);
         }
         failure.into_error()
     }
@@ -320,7 +319,7 @@ impl Engine {
         }
         let mut commit = self.commit.lock();
         self.health.check()?;
-        self.sync_commit_log(&mut commit).inspect_err(|error| self.health.fail(error.clone()))
+        self.sync_commit_log(&mut commit).inspect_err(|error| self.health.take(error))
     }
 
     pub(crate) fn sync_commit_log(&self, commit: &mut CommitState) -> Result<()> {

@@ -1,11 +1,14 @@
 //! Going on after a failure that made the database read-only.
 //!
 //! What is in memory is written to new tables, named by a new manifest, and a
-//! new log is begun; no file whose sync failed is ever trusted again.
+//! new log is begun; no file whose sync failed is ever trusted again. Writers
+//! wait until that is done: a synced write would need the log that failed.
 
 use crate::error::Result;
 use crate::sync::Arc;
+use crate::version::VersionEdit;
 
+use super::commit::CommitState;
 use super::engine::Engine;
 
 impl Engine {
@@ -16,15 +19,29 @@ impl Engine {
         }
         self.wait_until_idle();
         self.versions.rotate()?;
-        if self.options.logging {
-            self.rotate_log(&mut commit)?;
-        }
         self.health.clear();
         self.restart_background();
-        drop(commit);
-        // The log that failed may not hold what was acknowledged: only tables
-        // make that safe again.
-        let flushed = self.flush(&self.family_ids());
-        flushed.inspect_err(|error| self.health.fail(error.clone()))
+        let begun = self.begin_anew(&mut commit);
+        begun.inspect_err(|error| self.health.fail(error.clone()))
+    }
+
+    /// The log that failed may not hold what was acknowledged: only tables
+    /// make that safe again. Then no family needs a segment before the new one,
+    /// also a family that had nothing in memory.
+    fn begin_anew(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
+        let families = self.family_ids();
+        if self.seal(commit, &families)?.is_none() && self.options.logging {
+            self.rotate_log(commit)?;
+        }
+        self.wait_for_flush(|state| state.groups.is_empty())?;
+        commit.full.clear();
+        if let Some(log) = &commit.log {
+            let number = log.number();
+            let log_numbers = families.iter().map(|family| (family.0, number)).collect();
+            let edit = VersionEdit { log_numbers, ..VersionEdit::default() };
+            self.versions.apply(edit, |_, _| {})?;
+            self.logs.retire(self.versions.log_number_min());
+        }
+        Ok(())
     }
 }

@@ -217,12 +217,13 @@ impl Engine {
         batch: &mut WriteBatch,
         first: SequenceNumber,
     ) -> Result<SequenceNumber> {
-        batch.set_sequence(first);
-        let last = first + u64::from(batch.sequence_count()) - 1;
-        if last > SEQUENCE_MAX {
-            return Err(Error::invalid("the database has used up its 2^56 sequence numbers"));
+        // The first is a caller's in `apply_at`: any number.
+        let end = first.saturating_add(u64::from(batch.sequence_count()));
+        if first > SEQUENCE_MAX || end > SEQUENCE_MAX + 1 {
+            return Err(Error::invalid("sequence numbers end at 2^56 - 1"));
         }
-        Ok(last)
+        batch.set_sequence(first);
+        Ok(end - 1)
     }
 
     /// Refuses batches for families that are not there, and operands that no

@@ -147,3 +147,50 @@ fn a_dropped_family_takes_no_writes() -> Result<(), Error> {
     assert!(db.get(b"other")?.is_none());
     Ok(())
 }
+
+/// The largest sequence number can be given out; nothing after it, and the
+/// database stays of use.
+#[test]
+fn sequence_numbers_end_at_their_limit() -> Result<(), Error> {
+    let last = (1 << 56) - 1;
+    let db = open();
+    let mut batch = WriteBatch::new();
+    batch.put(b"a", b"1");
+    batch.put(b"b", b"2");
+    for first in [last, last + 1, u64::MAX - 1, u64::MAX] {
+        is_refused(db.apply_at(first, &mut batch));
+    }
+    assert_eq!(db.latest_sequence(), 0);
+    db.apply_at(last - 1, &mut batch)?;
+    assert_eq!(db.latest_sequence(), last);
+    is_refused(db.put(b"c", b"3"));
+    db.flush()?;
+    assert_eq!(db.get(b"b")?.as_deref(), Some(&b"2"[..]));
+    is_refused(db.put(b"c", b"3"));
+    assert_eq!(db.get(b"c")?, None);
+    Ok(())
+}
+
+/// A handle of a dropped family goes on reading all that it held, wherever
+/// that lies, and never a part of it.
+#[test]
+fn a_dropped_family_can_still_be_read() -> Result<(), Error> {
+    let db = open();
+    let options = FamilyOptions {
+        merge_operator: Some(Arc::new(lodestore::Append::with_delimiter(b","))),
+        ..FamilyOptions::default()
+    };
+    let family = db.create_family("f", options)?;
+    family.put(b"table", b"1")?;
+    family.put(b"both", b"1")?;
+    family.flush()?;
+    family.merge(b"both", b"2")?;
+    db.drop_family("f")?;
+    db.put(b"k", b"v")?;
+    db.flush()?;
+    db.wait_for_background()?;
+    assert_eq!(family.get(b"table")?.as_deref(), Some(&b"1"[..]));
+    assert_eq!(family.get(b"both")?.as_deref(), Some(&b"1,2"[..]));
+    assert_eq!(family.range(..).count(), 2);
+    Ok(())
+}

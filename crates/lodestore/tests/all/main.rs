@@ -10,3 +10,4 @@ mod model;
 mod recovery;
 mod crash;
 mod faults;
+mod failures;

@@ -1,0 +1,175 @@
+//! Failures at one chosen place, and what must still hold after them: for
+//! sequences that failing each call in turn does not reach.
+
+use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::{Db, MemFs, Options, WriteOptions};
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+const ENOSPC: i32 = 28;
+const ROOT: &str = "/failures";
+
+struct Disk {
+    memory: MemFs,
+    failing: FaultFs,
+}
+
+impl Disk {
+    fn new() -> Disk {
+        let memory = MemFs::new();
+        let failing = FaultFs::new(Arc::new(memory.clone()));
+        Disk { memory, failing }
+    }
+
+    fn options(&self) -> Options {
+        let fs = Arc::new(self.failing.clone());
+        Options { create_if_missing: true, fs, ..Options::default() }
+    }
+
+    fn open(&self) -> Db {
+        Db::open(ROOT, self.options()).expect("it opens")
+    }
+
+    /// What a process finds that starts after this one was killed now.
+    fn reopen_after_kill(&self) -> lodestore::Result<Db> {
+        let fs = Arc::new(self.memory.kill());
+        Db::open(ROOT, Options { fs, ..Options::default() })
+    }
+}
+
+const SYNCED: WriteOptions = WriteOptions { sync: true };
+
+/// The manifest's sync fails, but its bytes are there: the table that they
+/// name must be too, although the flush has failed.
+#[test]
+fn a_table_stays_while_the_manifest_may_name_it() {
+    let disk = Disk::new();
+    let db = disk.open();
+    db.put(b"key", b"value").expect("written");
+    disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on("MANIFEST"));
+    disk.failing.inject(Fault::new(Operation::Truncate, 1, ErrorKind::Other).on("MANIFEST"));
+    assert!(db.flush().is_err());
+    let again = disk.reopen_after_kill().expect("it opens");
+    assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"value"[..]));
+    again.verify().expect("all tables are there");
+}
+
+/// The disk is full for the manifest and not for the log: a log that is begun
+/// meanwhile must not claim to follow edits that no manifest has.
+#[test]
+fn logs_begun_while_the_manifest_fails_are_replayed() {
+    let disk = Disk::new();
+    let mut options = disk.options();
+    options.family.memtable_bytes = 8 << 10;
+    options.family.sealed_memtables_max = 3;
+    let db = Db::open(ROOT, options).expect("it opens");
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on("MANIFEST").forever());
+    let put = |key: u32| db.put(&key.to_be_bytes(), &[1; 512]);
+    let mut written = 0;
+    while disk.failing.struck() < 3 {
+        if put(written).is_ok() {
+            written += 1;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    // Another segment is begun now, after the manifest has failed twice.
+    let before = disk.failing.calls(Operation::Create);
+    while put(written).is_ok() {
+        written += 1;
+    }
+    assert!(disk.failing.calls(Operation::Create) > before && written > 0);
+    let again = disk.reopen_after_kill().expect("it opens");
+    for key in 0..written {
+        assert!(again.get(&key.to_be_bytes()).expect("read").is_some(), "{key}");
+    }
+}
+
+/// After a segment could not be begun, a checkpoint has the one before whole.
+#[test]
+fn a_checkpoint_after_a_failed_rotation_has_everything() {
+    let disk = Disk::new();
+    let db = disk.open();
+    db.put(b"key", b"value").expect("written");
+    disk.failing.inject(Fault::os(Operation::Preallocate, 1, ENOSPC));
+    assert!(db.flush().is_err(), "no new log, so no flush");
+    db.checkpoint("/copy").expect("a checkpoint");
+    let options = Options { create_if_missing: false, ..disk.options() };
+    let copy = Db::open("/copy", options).expect("the copy opens");
+    assert_eq!(copy.get(b"key").expect("read").as_deref(), Some(&b"value"[..]));
+}
+
+/// A database that was opened for reading writes nothing, whatever is asked.
+#[test]
+fn a_read_only_database_never_compacts() {
+    let disk = Disk::new();
+    let mut options = disk.options();
+    options.family.level0_compaction_files = 30;
+    options.family.level0_slowdown_files = 30;
+    options.family.level0_stop_files = 30;
+    let db = Db::open(ROOT, options).expect("it opens");
+    for round in 0..8u8 {
+        db.put(b"key", &[round]).expect("written");
+        db.flush().expect("flushed");
+    }
+    drop(db);
+    let before = disk.memory.operations();
+    let db = Db::open_read_only(ROOT, disk.options()).expect("it opens");
+    db.wait_for_background().expect("there is nothing to wait for");
+    assert!(db.checkpoint("/copy").is_err());
+    drop(db);
+    assert_eq!(disk.memory.operations(), before);
+}
+
+/// A full disk is told to who flushes; when space returns, the flush is done
+/// without anybody's help. Other databases' flushes go on meanwhile.
+#[test]
+fn a_flush_to_a_full_disk_says_so_and_keeps_no_one_waiting() {
+    let (full, fine) = (Disk::new(), Disk::new());
+    let scheduler = Some(lodestore::Scheduler::new(1));
+    let open = |disk: &Disk| {
+        Db::open(ROOT, Options { scheduler: scheduler.clone(), ..disk.options() }).expect("opens")
+    };
+    let (db, other) = (open(&full), open(&fine));
+    db.put(b"key", b"value").expect("written");
+    other.put(b"key", b"value").expect("written");
+    full.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".table").forever());
+    assert!(db.flush().is_err());
+    other.flush().expect("its disk has room");
+    full.failing.heal();
+    db.wait_for_background().expect("space returned");
+    assert_eq!(db.stats().files(), 1);
+}
+
+/// The disk is full when a new segment notes that the ones before it are
+/// durable: that write fails, and writing goes on when space returns.
+#[test]
+fn a_synced_write_to_a_full_disk_fails_alone() {
+    let disk = Disk::new();
+    let db = disk.open();
+    let other = db.create_family("other", Default::default()).expect("created");
+    other.put(b"old", b"1").expect("written");
+    db.put(b"old", b"1").expect("written");
+    db.flush().expect("flushed; the other family still needs the old log");
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".log").forever());
+    assert!(db.put_with(&SYNCED, b"key", b"1").is_err());
+    assert!(db.sync_log().is_err());
+    assert!(db.create_family("third", Default::default()).is_ok());
+    disk.failing.heal();
+    db.put_with(&SYNCED, b"key", b"2").expect("space returned");
+    assert_eq!(db.get(b"key").expect("read").as_deref(), Some(&b"2"[..]));
+}
+
+/// The very first synced write fails, so that nothing is in memory: after
+/// `resume` synced writes work, and need not the log that failed.
+#[test]
+fn synced_writes_work_after_resuming_with_nothing_in_memory() {
+    let disk = Disk::new();
+    let db = disk.open();
+    disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on(".log"));
+    assert!(db.put_with(&SYNCED, b"key", b"1").is_err());
+    assert!(db.put(b"key", b"2").is_err(), "read-only");
+    db.resume().expect("resumed");
+    db.put_with(&SYNCED, b"key", b"3").expect("written");
+    let again = disk.reopen_after_kill().expect("it opens");
+    assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"3"[..]));
+}
