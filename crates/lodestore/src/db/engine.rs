@@ -190,6 +190,7 @@ impl Engine {
             // A courtesy: nothing was promised for unsynced writes.
             let _ = self.sync_commit_log(&mut self.commit.lock());
         }
+        self.shared.home.close();
         *self.lock.lock() = None;
     }
 }

@@ -11,6 +11,7 @@ use crate::sync::{Arc, Weak};
 use crate::wal::SegmentReader;
 
 use super::engine::Engine;
+use super::handle::Handle;
 use super::logs::SegmentPlace;
 
 /// Keeps log segments from a sequence number on; dropping it releases them.
@@ -38,11 +39,11 @@ impl Drop for LogPin {
 
 /// Batches in the order in which they were committed. Batches of several
 /// writers that were committed together come as one.
-#[derive(Debug)]
 pub struct Updates {
-    engine: Arc<Engine>,
     /// Keeps the segments that are still to be read.
     _pin: LogPin,
+    /// Keeps the database open: another opener would remove the segments.
+    handle: Arc<Handle>,
     /// Batches that end before this are passed over.
     from: SequenceNumber,
     /// Where the iteration ends: what was visible at its start.
@@ -52,28 +53,29 @@ pub struct Updates {
     done: bool,
 }
 
-impl std::fmt::Debug for Engine {
+impl std::fmt::Debug for Updates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("directory", &self.shared.directory).finish()
+        f.debug_struct("Updates").field("from", &self.from).field("until", &self.until).finish()
     }
 }
 
-impl Engine {
-    pub(crate) fn updates_since(self: &Arc<Self>, from: SequenceNumber) -> Result<Updates> {
-        if !self.options.logging {
+impl Updates {
+    pub(crate) fn since(handle: &Arc<Handle>, from: SequenceNumber) -> Result<Updates> {
+        let engine = &handle.engine;
+        if !engine.options.logging {
             return Err(Error::invalid("updates come from the log, which is off"));
         }
-        let pin = self.logs.pin(self, from);
-        let until = self.shared.visible.get();
-        let (kept_from, segments) = self.logs.segments_since(from);
+        let pin = engine.logs.pin(engine, from);
+        let until = engine.shared.visible.get();
+        let (kept_from, segments) = engine.logs.segments_since(from);
         if from <= until && kept_from > from.max(1) {
             return Err(Error::missing(format!(
                 "the log from sequence number {from}: it is kept from {kept_from} on"
             )));
         }
         Ok(Updates {
-            engine: Arc::clone(self),
             _pin: pin,
+            handle: Arc::clone(handle),
             from,
             until,
             segments: segments.into(),
@@ -81,11 +83,9 @@ impl Engine {
             done: false,
         })
     }
-}
 
-impl Updates {
     fn open(&self, segment: &SegmentPlace) -> Result<SegmentReader> {
-        let fs = &*self.engine.shared.fs;
+        let fs = &*self.handle.engine.shared.fs;
         let mut reader = SegmentReader::open(fs, &segment.path, segment.number)?;
         if let Some(bytes) = segment.sealed_bytes {
             reader.set_limit(bytes);
