@@ -27,6 +27,11 @@ pub(crate) const BATCH_HEADER_BYTES: usize = 12;
 /// The longest batch: a log record's length has 32 bits.
 pub(crate) const BATCH_BYTES_MAX: usize = u32::MAX as usize;
 
+/// The most entries of a batch. A memtable's arena holds 16 GiB, which the
+/// shortest entries would fill six times from one batch of 4 GiB; this many,
+/// with 4 GiB of keys and values and a full memtable, fit.
+pub(crate) const BATCH_ENTRIES_MAX: u32 = 1 << 28;
+
 /// Tags of records that are not an entry of the default family; an entry's tag
 /// there is its [`Kind`].
 mod tag {
@@ -57,7 +62,8 @@ impl FamilyId {
 ///
 /// Adding never fails. A record that is too long, or that would make the batch
 /// longer than 4 GiB, is left out, and writing the batch then gives
-/// [`Error::InvalidArgument`] and changes nothing.
+/// [`Error::InvalidArgument`] and changes nothing; so does a batch of more than
+/// 2^28 entries.
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
     /// Header and records. The header's count is kept current.
@@ -245,8 +251,12 @@ impl WriteBatch {
     }
 
     /// # Errors
-    /// `InvalidArgument` if a record had to be left out.
+    /// `InvalidArgument` if a record had to be left out, or there are too many.
     pub(crate) fn check(&self) -> Result<()> {
+        if self.sequence_count() > BATCH_ENTRIES_MAX {
+            let what = format!("a batch has more than {BATCH_ENTRIES_MAX} entries");
+            return Err(Error::invalid(what));
+        }
         match &self.refused {
             None => Ok(()),
             Some(why) => Err(Error::invalid(why.as_ref())),

@@ -173,7 +173,10 @@ impl Shard {
             }
             let slot = &mut self.slots[self.hand];
             if !slot.used_again {
-                return self.remove(self.hand);
+                let block = self.remove(self.hand);
+                // The newest block has moved here: its turn is a round away.
+                self.hand += 1;
+                return block;
             }
             slot.used_again = false;
             self.hand += 1;
@@ -238,6 +241,21 @@ mod tests {
             }
             cache.insert(2, scanned, block(0, 4096));
         }
+    }
+
+    /// Blocks that came later push out those that nobody reads any more, long
+    /// before they would be pushed out themselves.
+    #[test]
+    fn what_is_read_now_replaces_what_was_read_once() {
+        let cache = Cache::new(256 << 10);
+        for old in 0..100 {
+            cache.insert(1, old, block(0, 4096));
+        }
+        for i in 0..30 {
+            assert!(cache.get(2, i).is_none());
+            cache.insert(2, i, block(0, 4096));
+        }
+        assert!((0..30).all(|i| cache.get(2, i).is_some()), "half of the cache holds them");
     }
 
     /// A cache of no bytes keeps nothing and still works.

@@ -45,6 +45,10 @@ mod options;
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
+// Single steps of these paths, for the micro-benchmarks.
+#[cfg(feature = "internals")]
+pub mod internals;
+
 pub use batch::{FamilyId, Record, WriteBatch};
 pub use cache::Cache;
 pub use db::{

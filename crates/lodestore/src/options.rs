@@ -77,6 +77,9 @@ impl Options {
     }
 }
 
+/// A memtable's arena holds 16 GiB; one batch may add 10 GiB to a full one.
+const MEMTABLE_BYTES_MAX: usize = 4 << 30;
+
 /// How one family keeps its entries.
 #[derive(Clone, Debug)]
 pub struct FamilyOptions {
@@ -85,7 +88,7 @@ pub struct FamilyOptions {
     /// How merged operands become values. Built-in operators are found by the
     /// stored name; one of your own must be given at every open.
     pub merge_operator: Option<SharedMergeOperator>,
-    /// A memtable of this size is sealed and flushed.
+    /// A memtable of this size is sealed and flushed. At most 4 GiB.
     pub memtable_bytes: usize,
     /// Sealed memtables that may wait for their flush before writers wait.
     pub sealed_memtables_max: usize,
@@ -138,6 +141,11 @@ impl FamilyOptions {
             Err(Error::invalid(format!("{name} is {value}; it must be at least {least}")))
         };
         at_least("memtable_bytes", self.memtable_bytes as u64, 1 << 10)?;
+        if self.memtable_bytes > MEMTABLE_BYTES_MAX {
+            let bytes = self.memtable_bytes;
+            let what = format!("memtable_bytes is {bytes}; at most {MEMTABLE_BYTES_MAX} work");
+            return Err(Error::invalid(what));
+        }
         at_least("sealed_memtables_max", self.sealed_memtables_max as u64, 1)?;
         at_least("block_bytes", self.block_bytes as u64, 64)?;
         at_least("table_bytes", self.table_bytes, 1 << 10)?;

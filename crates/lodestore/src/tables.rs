@@ -4,7 +4,7 @@
 //! Invariant: a file is removed only after the manifest no longer names it
 //! (then it is marked obsolete) and the last view that holds it is gone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -12,8 +12,8 @@ use crate::filename;
 use crate::fs::Fs;
 use crate::key::KeyOrder;
 use crate::scheduler::{Lane, Scheduler};
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Arc, OnceLock};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Mutex, OnceLock};
 use crate::table::Table;
 use crate::table::meta::TableMeta;
 
@@ -24,8 +24,9 @@ pub(crate) struct TableHome {
     pub(crate) directory: PathBuf,
     pub(crate) cache: Arc<Cache>,
     pub(crate) scheduler: Arc<Scheduler>,
-    /// Removals that were handed to the scheduler and are not done yet.
-    removals: AtomicU64,
+    /// True once the directory may be another opener's: nothing may be removed
+    /// there any more. Held locked while a file is being removed.
+    closed: Mutex<bool>,
 }
 
 impl TableHome {
@@ -35,12 +36,21 @@ impl TableHome {
         cache: Arc<Cache>,
         scheduler: Arc<Scheduler>,
     ) -> Arc<TableHome> {
-        Arc::new(TableHome { fs, directory, cache, scheduler, removals: AtomicU64::new(0) })
+        Arc::new(TableHome { fs, directory, cache, scheduler, closed: Mutex::new(false) })
     }
 
-    /// True while a removed table's file is still to be deleted.
-    pub(crate) fn is_removing(&self) -> bool {
-        self.removals.load(Ordering::Acquire) > 0
+    /// Gives the directory up: removals that were not done yet are left to the
+    /// next open. A new database there may use the same names.
+    pub(crate) fn close(&self) {
+        *self.closed.lock() = true;
+    }
+
+    fn remove(&self, path: &Path) {
+        let closed = self.closed.lock();
+        if !*closed {
+            // A failed removal costs space until the next open removes it.
+            let _ = self.fs.remove(path);
+        }
     }
 }
 
@@ -117,12 +127,9 @@ impl Drop for TableFile {
             return;
         }
         let (home, path, table) = (Arc::clone(&self.home), self.path(), self.table.take());
-        self.home.removals.fetch_add(1, Ordering::AcqRel);
         self.home.scheduler.submit(Lane::Steady, move || {
             drop(table);
-            // A failed removal costs space until the next open removes it.
-            let _ = home.fs.remove(&path);
-            home.removals.fetch_sub(1, Ordering::AcqRel);
+            home.remove(&path);
         });
     }
 }

@@ -5,7 +5,6 @@
 //! copied up to where they stood. The copy gets a manifest of its own, so that
 //! it can be written to without harm to the original.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -16,6 +15,7 @@ use crate::sync::Arc;
 use crate::version::{Manifest, ManifestIdentity};
 
 use super::engine::Engine;
+use super::open::list;
 
 /// Files are copied in pieces of this size.
 const COPY_BYTES: u64 = 1 << 20;
@@ -78,14 +78,9 @@ fn paths(
 
 /// Makes sure that `target` is an empty directory.
 fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<()> {
-    match fs.list(target) {
-        Ok(names) if !names.is_empty() => {
-            let target = target.display();
-            return Err(Error::invalid(format!("{target} is not empty: give a new directory")));
-        }
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io(target, "list", error)),
+    if list(fs, target)?.is_some_and(|names| !names.is_empty()) {
+        let target = target.display();
+        return Err(Error::invalid(format!("{target} is not empty: give a new directory")));
     }
     create_directory_durably(fs, target)
         .map_err(|error| Error::io(target, "create directory", error))

@@ -6,14 +6,14 @@ use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
 use crate::options::Options;
 
-use super::open::take_lock;
+use super::open::{list, take_lock};
 
 /// Deletes our files in `directory`, and the directory if nothing else is in
 /// it.
 pub(crate) fn destroy(directory: &Path, options: &Options) -> Result<()> {
     let fs = &*options.fs;
-    let Ok(names) = fs.list(directory) else {
-        return Ok(()); // there is no such directory
+    let Some(names) = list(fs, directory)? else {
+        return Ok(());
     };
     if !names.iter().any(|name| filename::parse(name).is_some()) {
         return Ok(());

@@ -195,6 +195,7 @@ impl Engine {
             let _ = self.sync_commit_log(&mut self.commit.lock());
             self.logs.remove_spares();
         }
+        self.shared.home.close();
         *self.lock.lock() = None;
     }
 }

@@ -29,8 +29,8 @@ impl Drop for Handle {
 
 /// An open database. Cloning is cheap, and clones are the same database.
 ///
-/// It stays open while a handle to it, to one of its families, or a cursor
-/// lives; the last one to go closes it, which waits for running background
+/// It stays open while a handle to it, to one of its families, a cursor or
+/// [`Updates`] lives; the last one to go closes it, which waits for running background
 /// work. A `Db` dereferences to its default [`Family`], so that `db.put(..)`
 /// and `db.get(..)` work on that.
 ///
@@ -223,7 +223,7 @@ impl Db {
     /// `Missing` if the log no longer goes back so far: keep it with
     /// [`Db::pin_log`].
     pub fn updates_since(&self, sequence: SequenceNumber) -> Result<Updates> {
-        self.engine().updates_since(sequence)
+        Updates::since(&self.default.handle, sequence)
     }
 
     /// Keeps the log from `sequence` on until the pin is dropped.

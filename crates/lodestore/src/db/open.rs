@@ -43,7 +43,7 @@ use super::write::CommitQueue;
 pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     options.validate()?;
     let fs = Arc::clone(&options.fs);
-    let exists = fs.list(directory).is_ok();
+    let exists = list(&*fs, directory)?.is_some();
     if !exists && !options.create_if_missing {
         return Err(Error::missing(format!("no database in {}", directory.display())));
     }
@@ -315,13 +315,19 @@ fn remove_leftovers(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
+/// Names in `directory`; `None` if there is no such directory. Any other
+/// failure (no descriptors, no permission) never looks like that.
+pub(crate) fn list(fs: &dyn Fs, directory: &Path) -> Result<Option<Vec<String>>> {
+    match fs.list(directory) {
+        Ok(names) => Ok(Some(names)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(directory, "list", error)),
+    }
+}
+
 /// The log files in `directory`: number and path.
 pub(crate) fn log_files(fs: &dyn Fs, directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let names = match fs.list(directory) {
-        Ok(names) => names,
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(Error::io(directory, "list", error)),
-    };
+    let names = list(fs, directory)?.unwrap_or_default();
     let logs = names.iter().filter_map(|name| match filename::parse(name) {
         Some(FileKind::Log(number)) => Some((number, directory.join(name))),
         _ => None,

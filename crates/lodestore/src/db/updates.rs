@@ -11,6 +11,7 @@ use crate::sync::{Arc, Weak};
 use crate::wal::SegmentReader;
 
 use super::engine::Engine;
+use super::handle::Handle;
 use super::logs::SegmentPlace;
 
 /// Keeps log segments from a sequence number on; dropping it releases them.
@@ -38,11 +39,11 @@ impl Drop for LogPin {
 
 /// Batches in the order in which they were committed. Batches of several
 /// writers that were committed together come as one.
-#[derive(Debug)]
 pub struct Updates {
-    engine: Arc<Engine>,
     /// Keeps the segments that are still to be read.
     _pin: LogPin,
+    /// Keeps the database open: another opener would remove the segments.
+    handle: Arc<Handle>,
     /// Batches that end before this are passed over.
     from: SequenceNumber,
     /// Where the iteration ends: what was visible at its start.
@@ -52,23 +53,24 @@ pub struct Updates {
     done: bool,
 }
 
-impl std::fmt::Debug for Engine {
+impl std::fmt::Debug for Updates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("directory", &self.shared.directory).finish()
+        f.debug_struct("Updates").field("from", &self.from).field("until", &self.until).finish()
     }
 }
 
-impl Engine {
-    pub(crate) fn updates_since(self: &Arc<Self>, from: SequenceNumber) -> Result<Updates> {
-        if !self.options.logging {
+impl Updates {
+    pub(crate) fn since(handle: &Arc<Handle>, from: SequenceNumber) -> Result<Updates> {
+        let engine = &handle.engine;
+        if !engine.options.logging {
             return Err(Error::invalid("updates come from the log, which is off"));
         }
-        let pin = self.logs.pin(self, from);
+        let pin = engine.logs.pin(engine, from);
         // Under the commit lock the log stands still: what it holds up to here
         // must be found whole.
         let (until, kept_from, segments) = {
-            let commit = self.commit.lock();
-            let (kept_from, mut segments) = self.logs.segments_since(from);
+            let commit = engine.commit.lock();
+            let (kept_from, mut segments) = engine.logs.segments_since(from);
             if let (Some(live), Some(log)) = (segments.last_mut(), &commit.log) {
                 live.sealed_bytes.get_or_insert(log.bytes());
             }
@@ -80,8 +82,8 @@ impl Engine {
             )));
         }
         Ok(Updates {
-            engine: Arc::clone(self),
             _pin: pin,
+            handle: Arc::clone(handle),
             from,
             until,
             segments: segments.into(),
@@ -89,11 +91,9 @@ impl Engine {
             done: false,
         })
     }
-}
 
-impl Updates {
     fn open(&self, segment: &SegmentPlace) -> Result<SegmentReader> {
-        let fs = &*self.engine.shared.fs;
+        let fs = &*self.handle.engine.shared.fs;
         let mut reader = SegmentReader::open(fs, &segment.path, segment.number)?;
         if let Some(bytes) = segment.sealed_bytes {
             reader.set_limit(bytes);

@@ -173,3 +173,19 @@ fn synced_writes_work_after_resuming_with_nothing_in_memory() {
     let again = disk.reopen_after_kill().expect("it opens");
     assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"3"[..]));
 }
+
+/// Without file descriptors, a database is not taken for missing.
+#[test]
+fn a_directory_that_cannot_be_listed_is_no_missing_database() {
+    const EMFILE: i32 = 24;
+    let disk = Disk::new();
+    disk.open().put(b"key", b"value").expect("written");
+    let options = Options { create_if_missing: false, ..disk.options() };
+    let fail = || disk.failing.inject(Fault::os(Operation::List, 1, EMFILE));
+    fail();
+    assert!(matches!(Db::open(ROOT, options.clone()), Err(lodestore::Error::Io { .. })));
+    fail();
+    assert!(Db::destroy(ROOT, &options).is_err());
+    let db = Db::open(ROOT, options).expect("it opens");
+    assert!(db.get(b"key").expect("read").is_some());
+}

@@ -194,3 +194,14 @@ fn a_dropped_family_can_still_be_read() -> Result<(), Error> {
     assert_eq!(family.range(..).count(), 2);
     Ok(())
 }
+
+/// A memtable may be as large as its arena allows beside the largest batch.
+#[test]
+fn memtables_have_a_largest_size() {
+    let mut options =
+        Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
+    options.family.memtable_bytes = (4 << 30) + 1;
+    is_refused(Db::open("/limits", options.clone()));
+    options.family.memtable_bytes = 4 << 30;
+    Db::open("/limits", options).expect("it opens");
+}

@@ -3,6 +3,7 @@
 //! `MODEL_SEQUENCES` and `MODEL_SEED` in the environment make it a soak.
 
 use crate::environment::number;
+use lodestore::fs::Capabilities;
 use lodestore::{Counter, Fs, MemFs, OsFs, Statistics};
 use std::sync::Arc;
 use testkit::command::{Command, Output};
@@ -95,11 +96,22 @@ impl Reached {
     }
 }
 
-/// A fresh surface; `None` for files in memory.
-fn surface(directory: Option<&TempDir>) -> RustApi {
-    match directory {
-        None => RustApi::new(Arc::new(MemFs::new()), "/model"),
-        Some(directory) => {
+/// Where a history keeps its files.
+#[derive(Clone, Copy)]
+enum Disk {
+    Real,
+    Memory,
+    /// In memory, and able to append only, as LevelDB's `Env` is.
+    AppendOnly,
+}
+
+/// A fresh surface.
+fn surface(disk: Disk, directory: Option<&TempDir>) -> RustApi {
+    let in_memory = |capabilities| Arc::new(MemFs::with_capabilities(capabilities));
+    match (disk, directory) {
+        (Disk::AppendOnly, _) => RustApi::new(in_memory(Capabilities::default()), "/model"),
+        (_, None) => RustApi::new(Arc::new(MemFs::new()), "/model"),
+        (_, Some(directory)) => {
             let fs: Arc<dyn Fs> = Arc::new(OsFs::new());
             RustApi::new(fs, directory.path())
         }
@@ -107,9 +119,9 @@ fn surface(directory: Option<&TempDir>) -> RustApi {
 }
 
 /// Runs one history, then reopens and compares everything once more.
-fn run(history: &[Command], on_disk: bool, reached: &mut Reached) -> Option<Box<Difference>> {
-    let directory = on_disk.then(|| TempDir::new("model"));
-    let (mut oracle, mut tested) = (Model::default(), surface(directory.as_ref()));
+fn run(history: &[Command], disk: Disk, reached: &mut Reached) -> Option<Box<Difference>> {
+    let directory = matches!(disk, Disk::Real).then(|| TempDir::new("model"));
+    let (mut oracle, mut tested) = (Model::default(), surface(disk, directory.as_ref()));
     let difference = compare(&mut oracle, &mut tested, history);
     reached.add_history(history);
     reached.add_counters(tested.statistics());

@@ -1,0 +1,168 @@
+//! Single steps of the engine's paths, for the micro-benchmarks in `benches/`.
+//! Built only with the feature `internals`; no promise is made about it.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use crate::cache::Cache;
+use crate::cursor::Cursor;
+use crate::fs::{Fs, MemFs};
+use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, trailer};
+use crate::memtable::{Memtable, MemtableWriter};
+use crate::merge::{MergeCursor, Source};
+use crate::stats::Statistics;
+use crate::sync::Arc;
+use crate::table::{AfterBlock, Compression, LookupKey, ReadContext};
+use crate::table::{Table, TableBuilder, TableSettings};
+use crate::wal::{SegmentHeader, SegmentWriter};
+
+/// A log segment in memory: the cost of framing without that of a file.
+#[derive(Debug)]
+pub struct Log(SegmentWriter);
+
+impl Default for Log {
+    fn default() -> Log {
+        let fs: Arc<dyn Fs> = Arc::new(MemFs::new());
+        fs.create_directory(Path::new("d")).expect("memory takes a directory");
+        let header = SegmentHeader { number: 1, id: FileId(1), ..SegmentHeader::default() };
+        let path = PathBuf::from("d/000001.wal");
+        Log(SegmentWriter::create(&fs, &path, &header, None, 0).expect("memory takes a file"))
+    }
+}
+
+impl Log {
+    /// Appends one record.
+    pub fn append(&mut self, payload: &[u8]) {
+        self.0.append(payload).expect("memory takes a record");
+    }
+}
+
+/// A memtable with its writer.
+pub struct Memory {
+    table: Arc<Memtable>,
+    writer: MemtableWriter,
+    sequence: SequenceNumber,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        let (table, writer) = Memtable::new(KeyOrder::Bytewise);
+        Memory { table, writer, sequence: 0 }
+    }
+}
+
+impl Memory {
+    /// Inserts a put.
+    pub fn insert(&mut self, key: &[u8], value: &[u8]) {
+        self.sequence += 1;
+        self.writer.insert(key, trailer(self.sequence, Kind::Put), value);
+    }
+
+    /// Length of the value, if the key is there.
+    pub fn get(&self, key: &[u8]) -> Option<usize> {
+        let mut found = None;
+        self.table.get(key, TRAILER_NEWEST, |_, value| {
+            found = Some(value.len());
+            ControlFlow::Break(())
+        });
+        found
+    }
+}
+
+/// A table in memory, its blocks cached.
+#[derive(Debug)]
+pub struct Sorted {
+    table: Arc<Table>,
+    context: ReadContext,
+}
+
+impl std::fmt::Debug for ReadContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadContext").field("fill_cache", &self.fill_cache).finish()
+    }
+}
+
+impl Sorted {
+    /// Builds and opens a table of `entries`, which ascend by key.
+    pub fn build<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Sorted {
+        let fs = MemFs::new();
+        let path = PathBuf::from("000001.table");
+        let file = fs.create(&path).expect("memory takes a file");
+        let settings = TableSettings {
+            block_bytes: 4096,
+            filter_bits_per_key: 10,
+            compression: Compression::None,
+            order: KeyOrder::Bytewise,
+        };
+        let mut builder =
+            TableBuilder::new(file, &path, FileId(1), settings).expect("memory takes a table");
+        for (key, value) in entries {
+            builder.add(key, trailer(1, Kind::Put), value).expect("memory takes an entry");
+        }
+        let meta = builder.finish().expect("memory takes a table");
+        let file = fs.open(&path).expect("the table is there");
+        let cache = Cache::new(1 << 30);
+        let table = Table::open(file, path, &meta, KeyOrder::Bytewise, cache.new_file());
+        let context =
+            ReadContext { cache, fill_cache: true, statistics: Arc::new(Statistics::default()) };
+        Sorted { table: Arc::new(table.expect("the table is sound")), context }
+    }
+
+    /// Length of the value, if the key is there: filter, index, cache, block.
+    pub fn get(&self, key: &[u8]) -> Option<usize> {
+        let key = LookupKey::new(key, TRAILER_NEWEST);
+        if !self.table.may_contain(&key) {
+            return None;
+        }
+        let mut next = self.table.first_block(&key);
+        let mut found = None;
+        while let Some(index) = next {
+            let block = self.table.read_block(index, &self.context).expect("the block is sound");
+            let after = self.table.search(&block, &key, |_, value| {
+                found = Some(value.len());
+                ControlFlow::Break(())
+            });
+            next = match after {
+                AfterBlock::Continue(index) if found.is_none() => Some(index),
+                _ => None,
+            };
+        }
+        found
+    }
+
+    /// Entries met by walking all of `tables` as one.
+    pub fn walk_merged(tables: &[Sorted]) -> usize {
+        let cursor = |t: &Sorted| Source::Table(Box::new(t.table.cursor(t.context.clone())));
+        let mut merged = MergeCursor::new(tables.iter().map(cursor).collect(), KeyOrder::Bytewise);
+        merged.seek_to_first();
+        let mut entries = 0;
+        while merged.valid() {
+            entries += 1;
+            merged.next();
+        }
+        entries
+    }
+}
+
+/// A block cache that holds one block.
+#[derive(Debug)]
+pub struct Cached {
+    cache: Arc<Cache>,
+    file: u64,
+}
+
+impl Default for Cached {
+    fn default() -> Cached {
+        let cache = Cache::new(1 << 20);
+        let file = cache.new_file();
+        cache.insert(file, 0, vec![0; 4096].into());
+        Cached { cache, file }
+    }
+}
+
+impl Cached {
+    /// Takes the block.
+    pub fn hit(&self) -> bool {
+        self.cache.get(self.file, 0).is_some()
+    }
+}
