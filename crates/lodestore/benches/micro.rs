@@ -25,7 +25,8 @@ fn shuffled(count: usize) -> Vec<Vec<u8>> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = 1u64;
     for i in (1..count).rev() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         order.swap(i, (state >> 33) as usize % (i + 1));
     }
     order.into_iter().map(key).collect()

@@ -158,10 +158,14 @@ fn the_engine_answers_as_the_oracle_does() {
     let sequences = number("MODEL_SEQUENCES", 300);
     let mut reached = Reached::default();
     for seed in first..first + sequences {
-        let on_disk = seed % 10 == 0;
+        let disk = match seed % 10 {
+            0 => Disk::Real,
+            1..=3 => Disk::AppendOnly,
+            _ => Disk::Memory,
+        };
         let history = history(seed);
-        if let Some(found) = run(&history, on_disk, &mut reached) {
-            let again = |shorter: &[Command]| run(shorter, on_disk, &mut Reached::default());
+        if let Some(found) = run(&history, disk, &mut reached) {
+            let again = |shorter: &[Command]| run(shorter, disk, &mut Reached::default());
             let shortest = shrink(found.clone(), again);
             panic!(
                 "MODEL_SEED={seed} MODEL_SEQUENCES=1, command {} of the history, shrunk to:\n{shortest}",
