@@ -12,7 +12,7 @@ use crate::filename;
 use crate::fs::Fs;
 use crate::key::KeyOrder;
 use crate::scheduler::{Lane, Scheduler};
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, OnceLock};
 use crate::table::Table;
 use crate::table::meta::TableMeta;
@@ -27,6 +27,8 @@ pub(crate) struct TableHome {
     /// True once the directory may be another opener's: nothing may be removed
     /// there any more. Held locked while a file is being removed.
     closed: Mutex<bool>,
+    /// Removals that were handed to the scheduler and are not done yet.
+    removals: AtomicU64,
 }
 
 impl TableHome {
@@ -36,7 +38,14 @@ impl TableHome {
         cache: Arc<Cache>,
         scheduler: Arc<Scheduler>,
     ) -> Arc<TableHome> {
-        Arc::new(TableHome { fs, directory, cache, scheduler, closed: Mutex::new(false) })
+        Arc::new(TableHome {
+            fs,
+            directory,
+            cache,
+            scheduler,
+            closed: Mutex::new(false),
+            removals: AtomicU64::new(0),
+        })
     }
 
     /// Gives the directory up: removals that were not done yet are left to the
@@ -45,12 +54,18 @@ impl TableHome {
         *self.closed.lock() = true;
     }
 
+    /// True while a removed table's file is still to be deleted.
+    pub(crate) fn is_removing(&self) -> bool {
+        self.removals.load(Ordering::Acquire) > 0
+    }
+
     fn remove(&self, path: &Path) {
         let closed = self.closed.lock();
         if !*closed {
             // A failed removal costs space until the next open removes it.
             let _ = self.fs.remove(path);
         }
+        self.removals.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -127,6 +142,7 @@ impl Drop for TableFile {
             return;
         }
         let (home, path, table) = (Arc::clone(&self.home), self.path(), self.table.take());
+        self.home.removals.fetch_add(1, Ordering::AcqRel);
         self.home.scheduler.submit(Lane::Steady, move || {
             drop(table);
             home.remove(&path);

@@ -18,6 +18,9 @@ use crate::table::meta::TableMeta;
 use crate::tables::{TableFile, TableHome};
 use crate::version::{Manifest, ManifestIdentity, State, Version, VersionEdit};
 
+/// Families by id, with the versions that an edit gives them.
+type NextVersions = Vec<(u32, Arc<Version>)>;
+
 /// The versions of all families, and the manifest that makes them durable.
 pub(crate) struct Versions {
     inner: Mutex<Inner>,
@@ -194,7 +197,7 @@ impl Versions {
         inner: &Inner,
         edit: &VersionEdit,
         orders: &BTreeMap<u32, KeyOrder>,
-    ) -> Result<(State, Vec<(u32, Arc<Version>)>)> {
+    ) -> Result<(State, NextVersions)> {
         let path = self.manifest_path(inner);
         let broken = |what: String| Error::corruption(&path, 0, what);
         let mut state = inner.state.clone();
