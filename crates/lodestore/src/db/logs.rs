@@ -71,7 +71,7 @@ impl ActiveLog {
 
     /// Makes the sealed segments durable, so that the one being written may be.
     fn sync_older(&mut self, needed_from: u64) -> Result<()> {
-        self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
+        self.forget_below(needed_from);
         for sealed in &mut self.older {
             sealed.sync()?;
         }
@@ -82,6 +82,12 @@ impl ActiveLog {
             Some(writer) => writer.predecessors_are_durable().map_err(Failure::into_error),
             None => Ok(()),
         }
+    }
+
+    /// Closes sealed segments that do not matter any more: without synced
+    /// writes nothing else ever does.
+    fn forget_below(&mut self, needed_from: u64) {
+        self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
     }
 
     /// Ends the segment being written.
@@ -238,6 +244,7 @@ impl Engine {
         let manifest = self.versions.manifest();
         let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);
         let log = commit.log.as_mut().expect("logging is on");
+        log.forget_below(self.logs.needed_from());
         let predecessor = log.seal();
         let header = SegmentHeader {
             number,
