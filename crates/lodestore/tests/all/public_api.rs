@@ -265,7 +265,7 @@ fn retired_logs_are_closed() -> Result<(), Error> {
     db.wait_for_background()?;
     let logs = std::fs::read_dir("/proc/self/fd").expect("a list").flatten().filter(|entry| {
         let target = std::fs::read_link(entry.path()).unwrap_or_default();
-        target.starts_with(&path) && target.to_string_lossy().contains(".log")
+        target.starts_with(&path) && target.to_string_lossy().contains(".wal")
     });
     assert!(logs.count() <= 4);
     Ok(())
