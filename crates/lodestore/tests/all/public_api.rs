@@ -270,3 +270,15 @@ fn retired_logs_are_closed() -> Result<(), Error> {
     assert!(logs.count() <= 4);
     Ok(())
 }
+
+/// A checkpoint has what was written before it, also without a log.
+#[test]
+fn a_checkpoint_without_a_log_has_everything() -> Result<(), Error> {
+    let options = Options { logging: false, ..in_memory() };
+    let db = Db::open("/unlogged", options.clone())?;
+    db.put(b"key", b"value")?;
+    db.checkpoint("/copy")?;
+    let copy = Db::open("/copy", Options { create_if_missing: false, ..options })?;
+    assert_eq!(copy.get(b"key")?.as_deref(), Some(&b"value"[..]));
+    Ok(())
+}
