@@ -26,6 +26,7 @@ use crate::tables::TableHome;
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
 use crate::version::{FamilyDescriptor, State, VersionEdit};
 use crate::versions::Versions;
+use crate::wal::Access;
 
 use super::background::Background;
 use super::commit::{ActiveMemtable, CommitState};
@@ -67,7 +68,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
         }
         Err(error) => return Err(error),
     };
-    let found = replay::check(&fs, directory, &state, &identity)?;
+    let found = replay::check(&fs, directory, &state, &identity, Access::ReadWrite)?;
     let engine = Opening::new(directory, options, scheduler, state)?.begin(identity)?;
     *engine.lock.lock() = Some(lock);
     replay::into_tables(&engine, &found)?;
@@ -82,7 +83,7 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     options.validate()?;
     let fs = Arc::clone(&options.fs);
     let Recovered { state, identity, .. } = manifest::recover(&fs, directory)?;
-    let found = replay::check(&fs, directory, &state, &identity)?;
+    let found = replay::check(&fs, directory, &state, &identity, Access::ReadOnly)?;
     let scheduler = scheduler(&options);
     let engine = Opening::new(directory, options, scheduler, state)?.read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
