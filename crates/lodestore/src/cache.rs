@@ -123,7 +123,11 @@ struct Shard {
     capacity_bytes: usize,
     used_bytes: usize,
     places: HashMap<Key, u32, BuildHasherDefault<Mixed>>,
-    slots: Vec<Slot>,
+    /// In the order of the clock's face: a block that comes takes the place of
+    /// one that went, just behind the hand, so that its turn is a round away.
+    slots: Vec<Option<Slot>>,
+    /// Empty slots.
+    free: Vec<u32>,
     hand: usize,
 }
 
@@ -140,12 +144,14 @@ impl Shard {
             used_bytes: 0,
             places: HashMap::default(),
             slots: Vec::new(),
+            free: Vec::new(),
             hand: 0,
         }
     }
 
     fn get(&mut self, key: Key) -> Option<Arc<[u8]>> {
-        let slot = &mut self.slots[*self.places.get(&key)? as usize];
+        let place = *self.places.get(&key)? as usize;
+        let slot = self.slots[place].as_mut().expect("a known place is filled");
         slot.used_again = true;
         Some(Arc::clone(&slot.block))
     }
@@ -160,38 +166,38 @@ impl Shard {
             evicted.push(self.evict());
         }
         self.used_bytes += bytes;
-        self.places.insert(key, self.slots.len() as u32);
-        self.slots.push(Slot { key, block, used_again: false });
+        let slot = Some(Slot { key, block, used_again: false });
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.slots[place as usize] = slot;
+                place
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.places.insert(key, place);
         evicted
     }
 
     /// Takes out the first block that was not used since the hand last passed.
+    /// Called only while there is one.
     fn evict(&mut self) -> Arc<[u8]> {
         loop {
-            if self.hand >= self.slots.len() {
-                self.hand = 0;
+            let place = self.hand % self.slots.len();
+            self.hand = place + 1;
+            match &mut self.slots[place] {
+                Some(slot) if slot.used_again => slot.used_again = false,
+                filled => {
+                    let Some(slot) = filled.take() else { continue };
+                    self.free.push(place as u32);
+                    self.places.remove(&slot.key);
+                    self.used_bytes -= slot.block.len() + OVERHEAD_BYTES;
+                    return slot.block;
+                }
             }
-            let slot = &mut self.slots[self.hand];
-            if !slot.used_again {
-                let block = self.remove(self.hand);
-                // The newest block has moved here: its turn is a round away.
-                self.hand += 1;
-                return block;
-            }
-            slot.used_again = false;
-            self.hand += 1;
         }
-    }
-
-    /// Empties a slot; the last slot moves into its place.
-    fn remove(&mut self, index: usize) -> Arc<[u8]> {
-        let slot = self.slots.swap_remove(index);
-        self.places.remove(&slot.key);
-        if let Some(moved) = self.slots.get(index) {
-            self.places.insert(moved.key, index as u32);
-        }
-        self.used_bytes -= slot.block.len() + OVERHEAD_BYTES;
-        slot.block
     }
 }
 

@@ -308,6 +308,12 @@ impl VisibleCursor {
         loop {
             let trailer = self.inner.trailer();
             if sequence_of(trailer) <= self.sequence {
+                if !self.order.is_bytewise() {
+                    // Equal keys may have other bytes: the newest's count, as
+                    // on the way forward.
+                    self.key.clear();
+                    self.key.extend_from_slice(self.inner.user_key());
+                }
                 match kind_of(trailer) {
                     Some(Kind::Put) => {
                         exists = true;

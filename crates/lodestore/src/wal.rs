@@ -18,7 +18,7 @@ mod header;
 mod recover;
 
 pub(crate) use header::{Access, Predecessor, SegmentHeader};
-pub(crate) use recover::{Cut, Place, Recovery, recover};
+pub(crate) use recover::{Cut, Place, recover};
 
 use std::path::{Path, PathBuf};
 

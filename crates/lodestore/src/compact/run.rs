@@ -6,7 +6,7 @@
 
 use crate::cursor::Cursor;
 use crate::error::Result;
-use crate::key::{KeyOrder, Kind, Trailer, kind_of, sequence_of};
+use crate::key::{KeyOrder, Kind, Trailer, VALUE_BYTES_MAX, kind_of, sequence_of};
 use crate::merge_operator::SharedMergeOperator;
 use crate::sync::Arc;
 use crate::table::TableBuilder;
@@ -232,7 +232,13 @@ fn merged(
         None => return None,
     };
     let operands: Vec<&[u8]> = chain.operands.iter().rev().map(|(_, o)| &o[..]).collect();
-    operator?.full_merge(key, existing, &operands)
+    operator?.full_merge(key, existing, &operands).filter(|value| fits(key, value))
+}
+
+/// True if an entry may be this long. What is merged may become longer than
+/// what anyone may write: then its parts are kept.
+fn fits(key: &[u8], value: &[u8]) -> bool {
+    key.len().saturating_add(value.len()) <= VALUE_BYTES_MAX
 }
 
 /// Operands, newest first, of which neighbours were joined where the operator
@@ -247,8 +253,8 @@ fn joined(
     for (trailer, older) in operands {
         match kept.last_mut() {
             Some((_, newer)) => match operator.partial_merge(key, &older, newer) {
-                Some(join) => *newer = join,
-                None => kept.push((trailer, older)),
+                Some(join) if fits(key, &join) => *newer = join,
+                _ => kept.push((trailer, older)),
             },
             None => kept.push((trailer, older)),
         }

@@ -31,6 +31,9 @@ impl Engine {
             self.flush(&self.family_ids())?; // there is no log to copy
         }
         prepare_directory(&**fs, target)?;
+        if !self.options.logging {
+            self.flush(&self.family_ids())?; // what is in memory is in no log
+        }
         // Under the commit lock nothing is written: log and manifest are of
         // one moment. The versions keep the tables, the pin keeps the logs: it
         // comes first, because a flush may retire the logs that the state needs.

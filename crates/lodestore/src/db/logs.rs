@@ -71,7 +71,7 @@ impl ActiveLog {
 
     /// Makes the sealed segments durable, so that the one being written may be.
     fn sync_older(&mut self, needed_from: u64) -> Result<()> {
-        self.forget_older(needed_from);
+        self.forget_below(needed_from);
         for sealed in &mut self.older {
             sealed.sync()?;
         }
@@ -84,14 +84,14 @@ impl ActiveLog {
         }
     }
 
-    fn forget_older(&mut self, needed_from: u64) {
+    /// Closes sealed segments that do not matter any more: without synced
+    /// writes nothing else ever does.
+    fn forget_below(&mut self, needed_from: u64) {
         self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
     }
 
-    /// Ends the segment being written. Older ones below `needed_from` matter
-    /// to nobody any more and are closed.
-    fn seal(&mut self, needed_from: u64) -> Option<Predecessor> {
-        self.forget_older(needed_from);
+    /// Ends the segment being written.
+    fn seal(&mut self) -> Option<Predecessor> {
         if let Some(writer) = self.writer.take() {
             let sealed = writer.seal();
             self.predecessor = Some(sealed.as_predecessor());
@@ -253,7 +253,8 @@ impl Engine {
         let manifest = self.versions.manifest();
         let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);
         let log = commit.log.as_mut().expect("logging is on");
-        let predecessor = log.seal(self.logs.needed_from());
+        log.forget_below(self.logs.needed_from());
+        let predecessor = log.seal();
         let header = SegmentHeader {
             number,
             id: FileId(self.shared.scheduler.random_u128()),

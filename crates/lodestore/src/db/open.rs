@@ -26,6 +26,7 @@ use crate::tables::TableHome;
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
 use crate::version::{FamilyDescriptor, State, VersionEdit};
 use crate::versions::Versions;
+use crate::wal::Access;
 
 use super::background::Background;
 use super::commit::{ActiveMemtable, CommitState};
@@ -69,7 +70,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
         }
         Err(error) => return Err(error),
     };
-    let found = replay::check(&fs, directory, &state, &identity)?;
+    let found = replay::check(&fs, directory, &state, &identity, Access::ReadWrite)?;
     notes.extend(found.note());
     let engine = Opening::new(directory, options, scheduler, state, notes)?.begin(identity)?;
     *engine.lock.lock() = Some(lock);
@@ -87,7 +88,7 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let recovered = manifest::recover(&fs, directory)?;
     let mut notes: Vec<String> = torn_note(&recovered).into_iter().collect();
     let Recovered { state, identity, .. } = recovered;
-    let found = replay::check(&fs, directory, &state, &identity)?;
+    let found = replay::check(&fs, directory, &state, &identity, Access::ReadOnly)?;
     let scheduler = scheduler(&options);
     notes.extend(found.note());
     let engine = Opening::new(directory, options, scheduler, state, notes)?.read_only(identity)?;

@@ -14,7 +14,7 @@ use crate::memtable::Memtable;
 use crate::sync::{Arc, Mutex};
 use crate::version::manifest::ManifestIdentity;
 use crate::version::{State, VersionEdit};
-use crate::wal::{self, Access, Cut, Place, Predecessor, Recovery};
+use crate::wal::{self, Access, Cut, Place, Predecessor};
 
 use super::commit::{ActiveMemtable, CommitState};
 use super::engine::Engine;
@@ -49,12 +49,13 @@ pub(crate) fn check(
     directory: &Path,
     state: &State,
     manifest: &ManifestIdentity,
+    access: Access,
 ) -> Result<CheckedLog> {
     let first_live = state.oldest_log_number().unwrap_or(0);
     let segments = log_files(&**fs, directory)?;
     let mut is_empty = true;
     let mut expected: Option<SequenceNumber> = None;
-    let recovery = recover(fs, first_live, &segments, &mut |place, payload| {
+    let recovery = wal::recover(&**fs, first_live, &segments, access, &mut |place, payload| {
         let batch = decode(place, payload)?;
         is_empty = false;
         if expected.is_some_and(|expected| batch.sequence() < expected) {
@@ -78,15 +79,6 @@ pub(crate) fn check(
     let segments = segments.into_iter().filter(|(number, _)| is_used(*number)).collect();
     let predecessor = recovery.as_predecessor();
     Ok(CheckedLog { first_live, segments, predecessor, is_empty, cut: recovery.cut })
-}
-
-fn recover(
-    fs: &Arc<dyn Fs>,
-    first_live: u64,
-    segments: &[(u64, PathBuf)],
-    visit: &mut dyn FnMut(Place<'_>, &[u8]) -> Result<()>,
-) -> Result<Recovery> {
-    wal::recover(&**fs, first_live, segments, Access::ReadWrite, visit)
 }
 
 fn decode<'a>(place: Place<'_>, payload: &'a [u8]) -> Result<BatchRef<'a>> {
@@ -164,7 +156,9 @@ impl Replay<'_> {
         after: &mut dyn FnMut(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let fs = &self.engine.shared.fs;
-        recover(fs, log.first_live, &log.segments, &mut |place, payload| {
+        // Whether they may be written to was asked when they were checked.
+        let access = Access::ReadOnly;
+        wal::recover(&**fs, log.first_live, &log.segments, access, &mut |place, payload| {
             self.insert(place, decode(place, payload)?);
             after(self)
         })?;

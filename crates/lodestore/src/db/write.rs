@@ -207,7 +207,9 @@ impl Engine {
                 outcomes.iter_mut().for_each(|outcome| *outcome = Err(error.clone()));
             }
         }
-        commit.group = group;
+        if group.bytes() <= 2 * GROUP_BYTES_MAX {
+            commit.group = group;
+        }
         outcomes
     }
 

@@ -60,24 +60,28 @@ fn a_table_stays_while_the_manifest_may_name_it() {
 fn logs_begun_while_the_manifest_fails_are_replayed() {
     let disk = Disk::new();
     let mut options = disk.options();
-    options.family.memtable_bytes = 8 << 10;
+    options.family.memtable_bytes = 64 << 10;
     options.family.sealed_memtables_max = 3;
     let db = Db::open(ROOT, options).expect("it opens");
     disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on("MANIFEST").forever());
     let put = |key: u32| db.put(&key.to_be_bytes(), &[1; 512]);
     let mut written = 0;
-    while disk.failing.struck() < 3 {
-        if put(written).is_ok() {
-            written += 1;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(1));
+    while disk.failing.struck() == 0 {
+        put(written).expect("the log has room");
+        written += 1;
+        std::thread::sleep(std::time::Duration::from_micros(100));
     }
-    // Another segment is begun now, after the manifest has failed twice.
-    let before = disk.failing.calls(Operation::Create);
+    // Each further try begins a new manifest, in vain.
+    let tries = disk.failing.struck() + 3;
+    while disk.failing.struck() < tries {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let begun = || disk.failing.calls(Operation::Preallocate);
+    let before = begun();
     while put(written).is_ok() {
         written += 1;
     }
-    assert!(disk.failing.calls(Operation::Create) > before && written > 0);
+    assert!(begun() > before, "another log was begun");
     let again = disk.reopen_after_kill().expect("it opens");
     for key in 0..written {
         assert!(again.get(&key.to_be_bytes()).expect("read").is_some(), "{key}");
@@ -150,7 +154,7 @@ fn a_synced_write_to_a_full_disk_fails_alone() {
     other.put(b"old", b"1").expect("written");
     db.put(b"old", b"1").expect("written");
     db.flush().expect("flushed; the other family still needs the old log");
-    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".log").forever());
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".wal").forever());
     assert!(db.put_with(&SYNCED, b"key", b"1").is_err());
     assert!(db.sync_log().is_err());
     assert!(db.create_family("third", Default::default()).is_ok());
@@ -165,7 +169,7 @@ fn a_synced_write_to_a_full_disk_fails_alone() {
 fn synced_writes_work_after_resuming_with_nothing_in_memory() {
     let disk = Disk::new();
     let db = disk.open();
-    disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on(".log"));
+    disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on(".wal"));
     assert!(db.put_with(&SYNCED, b"key", b"1").is_err());
     assert!(db.put(b"key", b"2").is_err(), "read-only");
     db.resume().expect("resumed");

@@ -201,3 +201,84 @@ fn the_last_handle_closes() -> Result<(), Error> {
     assert_eq!(family.get(b"still")?.as_deref(), Some(&b"open"[..]));
     Ok(())
 }
+
+/// An order in which upper and lower case are the same.
+struct CaseBlind;
+
+impl lodestore::Comparator for CaseBlind {
+    fn name(&self) -> &str {
+        "test.CaseBlind"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+    }
+}
+
+/// Keys that compare equal are one key, although their bytes differ: the
+/// newest bytes are shown, whichever way one goes and wherever they lie.
+#[test]
+fn equal_keys_of_other_bytes_are_one_key() -> Result<(), Error> {
+    let mut options =
+        Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
+    options.family.order = lodestore::KeyOrder::Custom(Arc::new(CaseBlind));
+    let db = Db::open("/case", options)?;
+    let check = |newest: &[u8], value: &[u8]| -> Result<(), Error> {
+        assert_eq!(db.get(b"kEY")?.as_deref(), Some(value));
+        let mut cursor = db.cursor();
+        cursor.first();
+        assert_eq!((cursor.key(), cursor.value()), (newest, value));
+        cursor.next();
+        assert_eq!(cursor.key(), b"z");
+        cursor.prev();
+        assert_eq!((cursor.key(), cursor.value()), (newest, value));
+        assert_eq!(db.range(..).count(), 2);
+        Ok(())
+    };
+    db.put(b"z", b"")?;
+    db.put(b"KEY", b"1")?;
+    check(b"KEY", b"1")?;
+    db.flush()?;
+    db.put(b"key", b"2")?;
+    check(b"key", b"2")?;
+    db.flush()?;
+    check(b"key", b"2")?;
+    db.delete(b"Key")?;
+    db.put(b"Key", b"3")?;
+    check(b"Key", b"3")?;
+    db.compact_range(None, None)?;
+    check(b"Key", b"3")
+}
+
+/// Segments of the log that are no longer needed are closed, also if no write
+/// is ever synced: descriptors do not run out.
+#[cfg(target_os = "linux")]
+#[test]
+fn retired_logs_are_closed() -> Result<(), Error> {
+    let directory = TempDir::new("descriptors");
+    let path = directory.path().join("db");
+    let options = Options { create_if_missing: true, ..Options::default() };
+    let db = Db::open(&path, options)?;
+    for _ in 0..30 {
+        db.put(b"key", b"value")?;
+        db.flush()?;
+    }
+    db.wait_for_background()?;
+    let logs = std::fs::read_dir("/proc/self/fd").expect("a list").flatten().filter(|entry| {
+        let target = std::fs::read_link(entry.path()).unwrap_or_default();
+        target.starts_with(&path) && target.to_string_lossy().contains(".wal")
+    });
+    assert!(logs.count() <= 4);
+    Ok(())
+}
+
+/// A checkpoint has what was written before it, also without a log.
+#[test]
+fn a_checkpoint_without_a_log_has_everything() -> Result<(), Error> {
+    let options = Options { logging: false, ..in_memory() };
+    let db = Db::open("/unlogged", options.clone())?;
+    db.put(b"key", b"value")?;
+    db.checkpoint("/copy")?;
+    let copy = Db::open("/copy", Options { create_if_missing: false, ..options })?;
+    assert_eq!(copy.get(b"key")?.as_deref(), Some(&b"value"[..]));
+    Ok(())
+}
