@@ -27,9 +27,6 @@ impl Engine {
             return Err(Error::invalid("a checkpoint needs a database opened for writing"));
         }
         let fs = &self.shared.fs;
-        if !self.options.logging {
-            self.flush(&self.family_ids())?; // there is no log to copy
-        }
         prepare_directory(&**fs, target)?;
         if !self.options.logging {
             self.flush(&self.family_ids())?; // what is in memory is in no log

@@ -1,3 +1,4 @@
+use super::recover::Recovery;
 use super::*;
 use crate::fs::{Capabilities, Fault, FaultFs, MemFs, Operation, read_all};
 use crate::key::FileId;
