@@ -95,7 +95,7 @@ fn loss_of_durable_bytes_is_corruption() {
             let Error::Corruption { path: at, offset, .. } = &error else { panic!("{error}") };
             if cut >= 256 {
                 assert_eq!(*at, path(1), "{name}: {error}");
-                assert!(offset == BLOCK_BYTES || offset <= cut as u64, "{name}: {error}");
+                assert!(*offset == BLOCK_BYTES || *offset <= cut as u64, "{name}: {error}");
             }
         }
         fs.remove(&path(1)).unwrap();
