@@ -162,7 +162,21 @@ impl Shard {
         self.used_bytes += bytes;
         self.places.insert(key, self.slots.len() as u32);
         self.slots.push(Slot { key, block, used_again: false });
+        if !evicted.is_empty() {
+            self.put_last_behind_hand();
+        }
         evicted
+    }
+
+    /// Gives the newest block the place where the hand has made room, and
+    /// moves the hand on: the block's turn is a whole round away.
+    fn put_last_behind_hand(&mut self) {
+        let last = self.slots.len() - 1;
+        self.slots.swap(self.hand, last);
+        for index in [self.hand, last] {
+            self.places.insert(self.slots[index].key, index as u32);
+        }
+        self.hand += 1;
     }
 
     /// Takes out the first block that was not used since the hand last passed.
@@ -173,10 +187,7 @@ impl Shard {
             }
             let slot = &mut self.slots[self.hand];
             if !slot.used_again {
-                let block = self.remove(self.hand);
-                // The newest block has moved here: its turn is a round away.
-                self.hand += 1;
-                return block;
+                return self.remove(self.hand);
             }
             slot.used_again = false;
             self.hand += 1;
