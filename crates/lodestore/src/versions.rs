@@ -39,6 +39,13 @@ struct Inner {
     undecided: Vec<u64>,
 }
 
+/// What an edit leads to.
+struct After {
+    state: State,
+    /// New versions of the families that it changes.
+    families: Vec<(u32, Arc<Version>)>,
+}
+
 impl Versions {
     /// The versions that `state` describes; `orders` has the order of each of
     /// its families. A new manifest is begun, as the successor of `previous`.
@@ -166,7 +173,8 @@ impl Versions {
         let next = self.after(&inner, &edit, &orders);
         let next = next.and_then(|next| self.make_tables_durable(&edit).map(|()| next));
         // No manifest knows of the new tables yet.
-        let (state, families) = next.inspect_err(|_| self.remove_tables(new_tables(&edit)))?;
+        let After { state, families } =
+            next.inspect_err(|_| self.remove_tables(new_tables(&edit)))?;
         if let Err(error) = self.make_durable(&mut inner, &edit, &state) {
             inner.undecided.extend(new_tables(&edit));
             return Err(error);
@@ -194,7 +202,7 @@ impl Versions {
         inner: &Inner,
         edit: &VersionEdit,
         orders: &BTreeMap<u32, KeyOrder>,
-    ) -> Result<(State, Vec<(u32, Arc<Version>)>)> {
+    ) -> Result<After> {
         let path = self.manifest_path(inner);
         let broken = |what: String| Error::corruption(&path, 0, what);
         let mut state = inner.state.clone();
@@ -206,7 +214,7 @@ impl Versions {
             let slot = |meta: &TableMeta| TableFile::new(&self.home, current.order(), meta.clone());
             families.push((id, Arc::new(current.apply(id, edit, &slot).map_err(broken)?)));
         }
-        Ok((state, families))
+        Ok(After { state, families })
     }
 
     /// Begins a new manifest with the state as it is known here.
