@@ -38,6 +38,19 @@ pub(crate) mod thread {
         imp::current().id()
     }
 
+    /// What a panic carries.
+    pub(crate) type Panic = Box<dyn std::any::Any + Send>;
+
+    /// Calls `work`, and gives its panic instead of passing it on, so that
+    /// others who wait for the caller can be told. In a simulation a panic
+    /// goes through: it must end the run.
+    pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
+        #[cfg(simulation)]
+        return Ok(work());
+        #[cfg(not(simulation))]
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+    }
+
     /// Starts a thread that the system shows as `name`.
     ///
     /// # Panics
@@ -63,6 +76,11 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect(POISONED)
+    }
+
+    /// The lock, unless a thread panicked while it held it.
+    pub(crate) fn lock_if_sound(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.lock().ok()
     }
 }
 

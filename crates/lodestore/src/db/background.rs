@@ -13,6 +13,7 @@ use crate::compact::pick::Running;
 use crate::error::{Error, Result};
 use crate::scheduler::Lane;
 use crate::stats::Counter;
+use crate::sync::thread::catch_panic;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::compaction::Job;
@@ -130,7 +131,7 @@ impl Engine {
                 }
             }
         };
-        match self.flush_group(&group) {
+        match told_panic(|| self.flush_group(&group), "flush") {
             Ok(()) => {
                 let mut state = self.background.lock();
                 state.groups.pop_front();
@@ -179,7 +180,8 @@ impl Engine {
             self.shared.scheduler.submit(Lane::Steady, move || {
                 // It may have waited behind those of other databases.
                 let is_closing = engine.background.lock().is_closing;
-                let result = if is_closing { Ok(()) } else { engine.run_compaction(&job) };
+                let run = || if is_closing { Ok(()) } else { engine.run_compaction(&job) };
+                let result = told_panic(run, "compaction");
                 engine.finish_compaction(&job, result);
             });
         }
@@ -321,4 +323,14 @@ impl Engine {
         self.background.lock().is_closing = true;
         self.wait_until_idle();
     }
+}
+
+/// Turns a panic in a merge operator or comparator into an error, so that the
+/// job ends in order and writers are told, instead of waiting for ever.
+fn told_panic(job: impl FnOnce() -> Result<()>, name: &str) -> Result<()> {
+    catch_panic(job).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::invalid(format!("a {name} panicked: {text}")))
+    })
 }

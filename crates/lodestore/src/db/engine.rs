@@ -192,7 +192,9 @@ impl Engine {
             }
             self.stop_background();
             // A courtesy: nothing was promised for unsynced writes.
-            let _ = self.sync_commit_log(&mut self.commit.lock());
+            if let Some(mut commit) = self.commit.lock_if_sound() {
+                let _ = self.sync_commit_log(&mut commit);
+            }
             self.logs.remove_spares();
         }
         self.shared.home.close();

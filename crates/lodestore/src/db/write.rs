@@ -10,11 +10,14 @@
 //! sequence number is published after everything up to it is in its memtable;
 //! a batch is in the log before it is in a memtable.
 
+use std::panic::resume_unwind;
+
 use crate::batch::{Record, WriteBatch};
 use crate::error::{Error, Result};
 use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber, trailer};
 use crate::options::WriteOptions;
 use crate::stats::Counter;
+use crate::sync::thread::catch_panic;
 use crate::sync::{Arc, Condvar, Mutex};
 
 use super::commit::CommitState;
@@ -95,9 +98,10 @@ impl Engine {
             }
             queue.has_leader = true;
         }
-        let result = self.commit_one(options, batch);
+        let result = catch_panic(|| self.commit_one(options, batch));
+        // Also after a panic (a comparator's, say): others must not wait for ever.
         self.hand_over_lead();
-        result
+        result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Waits until a leader has committed this writer's batch, or leads.
@@ -128,7 +132,11 @@ impl Engine {
             sync |= state.options.sync;
             batches.push(std::mem::take(&mut state.batch));
         }
-        let outcomes = self.commit_group(WriteOptions { sync }, &mut batches);
+        let outcomes = catch_panic(|| self.commit_group(WriteOptions { sync }, &mut batches));
+        let outcomes = outcomes.unwrap_or_else(|_| {
+            let outcome = Error::invalid("a comparator panicked during the commit");
+            vec![Err(outcome); tickets.len()]
+        });
         for ((ticket, batch), outcome) in tickets.iter().zip(batches).zip(outcomes) {
             ticket.finish(batch, outcome);
         }
