@@ -38,7 +38,7 @@ pub struct Options {
     /// since the last flush; flushes are then atomic across families.
     pub logging: bool,
     /// Flush families that hold old log segments back once the segments
-    /// together exceed this.
+    /// together, the one being written included, exceed this.
     pub log_bytes_max: u64,
     /// Options of every family that `families` does not name.
     pub family: FamilyOptions,

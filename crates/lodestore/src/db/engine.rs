@@ -64,6 +64,11 @@ impl Engine {
             }
             self.seal_laggards(commit)?;
         }
+        // Many families may fill one segment long before any of them is full.
+        if commit.log.as_ref().is_some_and(|log| log.bytes() > self.options.log_bytes_max) {
+            self.wait_for_flushes()?;
+            self.seal_laggards(commit)?;
+        }
         if commit.log.as_ref().is_some_and(|log| log.must_rotate()) {
             self.rotate_log(commit)?;
         }
@@ -124,15 +129,20 @@ impl Engine {
     /// Seals families that keep old log segments alive once the log as a whole
     /// is too long.
     fn seal_laggards(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
-        if self.logs.live_bytes() <= self.options.log_bytes_max {
+        let live_bytes = commit.log.as_ref().map_or(0, |log| log.bytes());
+        if self.logs.sealed_bytes() + live_bytes <= self.options.log_bytes_max {
             return Ok(());
         }
-        let oldest = self.versions.log_number_min();
-        let laggards: Vec<FamilyId> = commit
-            .memtables()
-            .iter()
-            .map(|active| active.family.id)
-            .filter(|&id| self.versions.log_number(id.0) == Some(oldest))
+        // A family with nothing in memory keeps no segment: it moves along.
+        let in_memory = commit.memtables().iter().filter(|active| !active.table.is_empty());
+        let log_numbers: Vec<(FamilyId, Option<u64>)> = in_memory
+            .map(|active| (active.family.id, self.versions.log_number(active.family.id.0)))
+            .collect();
+        let oldest = log_numbers.iter().map(|&(_, number)| number).min();
+        let laggards: Vec<FamilyId> = log_numbers
+            .into_iter()
+            .filter(|(_, number)| Some(*number) == oldest)
+            .map(|(id, _)| id)
             .collect();
         self.seal(commit, &laggards).map(|_| ())
     }

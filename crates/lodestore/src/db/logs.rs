@@ -165,7 +165,7 @@ impl Logs {
     }
 
     /// Bytes of the sealed segments that still matter.
-    pub(crate) fn live_bytes(&self) -> u64 {
+    pub(crate) fn sealed_bytes(&self) -> u64 {
         self.state.lock().live.iter().filter_map(|segment| segment.sealed_bytes).sum()
     }
 

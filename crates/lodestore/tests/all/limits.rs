@@ -205,3 +205,30 @@ fn memtables_have_a_largest_size() {
     options.family.memtable_bytes = 4 << 30;
     Db::open("/limits", options).expect("it opens");
 }
+
+/// Families that are never full do not let the log grow without bound.
+#[test]
+fn many_small_families_do_not_keep_the_log_for_ever() -> Result<(), Error> {
+    let statistics = std::sync::Arc::new(lodestore::Statistics::default());
+    let disk = MemFs::new();
+    let options = Options {
+        create_if_missing: true,
+        fs: std::sync::Arc::new(disk.clone()),
+        log_bytes_max: 64 << 10,
+        statistics: Some(std::sync::Arc::clone(&statistics)),
+        ..Options::default()
+    };
+    let db = Db::open("limits", options)?;
+    let families: Result<Vec<Family>, Error> =
+        (0..20).map(|i| db.create_family(&format!("f{i}"), Default::default())).collect();
+    for (i, family) in families?.iter().cycle().take(2000).enumerate() {
+        family.put(format!("{i}").as_bytes(), &[7; 1000])?;
+    }
+    db.wait_for_background()?;
+    // 2 MB were written, in memtables of 64 MiB.
+    assert!(statistics.get(lodestore::Counter::Flushes) >= 20, "families were flushed");
+    let names = lodestore::Fs::list(&disk, "limits".as_ref()).expect("the directory is there");
+    let logs = names.iter().filter(|name| name.ends_with(".wal")).count();
+    assert!(logs < 20, "{logs} segments are left");
+    Ok(())
+}
