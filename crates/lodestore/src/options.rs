@@ -23,6 +23,11 @@ pub struct Options {
     pub error_if_exists: bool,
     /// The file system. Default: the operating system's.
     pub fs: Arc<dyn Fs>,
+    /// Files that may be open for reading at once; those not read for a while
+    /// are closed and opened again when they are needed. Logs and files being
+    /// written come on top. At least 1. Default: what the process may open (the
+    /// soft limit is raised first, where that is allowed), less a reserve.
+    pub open_files_max: Option<usize>,
     /// Threads, time and randomness; share one between databases to share
     /// their threads. Default: one of its own.
     pub scheduler: Option<Arc<Scheduler>>,
@@ -52,6 +57,7 @@ impl Default for Options {
             create_if_missing: false,
             error_if_exists: false,
             fs: Arc::new(OsFs::new()),
+            open_files_max: None,
             scheduler: None,
             background_threads: 2,
             cache: None,
@@ -72,6 +78,9 @@ impl Options {
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
+        if self.open_files_max == Some(0) {
+            return Err(Error::invalid("open_files_max is 0; it must be at least 1"));
+        }
         self.family.validate()?;
         self.families.values().try_for_each(FamilyOptions::validate)
     }

@@ -76,6 +76,8 @@ counters! {
     StallLevel0Micros => "stall.level0-micros",
     /// Microseconds that writers were held back because flushes lagged.
     StallMemtableMicros => "stall.memtable-micros",
+    /// Files closed because too many were open.
+    FilesClosed => "files.closed",
     /// Manifest records written.
     ManifestEdits => "manifest.edits",
     /// Manifests begun anew.

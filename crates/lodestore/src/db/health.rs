@@ -2,6 +2,7 @@
 //! until `resume`.
 
 use crate::error::{Error, Result};
+use crate::fs::is_out_of_descriptors;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,15 +53,19 @@ impl Health {
 /// True for failures that may go away without anybody's doing: space returns,
 /// descriptors are closed. Everything else needs `resume`.
 pub(crate) fn may_pass(error: &Error) -> bool {
-    /// ENOSPC, EDQUOT, EMFILE, ENFILE.
-    const PASSING: [i32; 4] = [28, 122, 24, 23];
+    /// ENOSPC, EDQUOT.
+    const FULL: [i32; 2] = [28, 122];
 
     let Error::Io { source, during, .. } = error else { return false };
+    // Nothing was synced, nor tried: there was no descriptor to do it with.
+    if is_out_of_descriptors(source) {
+        return true;
+    }
     // After a failed sync nothing is known of what is on disk, whatever the
     // reason given.
     let is_sync = during.contains("sync");
     let code = source.raw_os_error();
     !is_sync
-        && (code.is_some_and(|code| PASSING.contains(&code))
+        && (code.is_some_and(|code| FULL.contains(&code))
             || source.kind() == std::io::ErrorKind::StorageFull)
 }

@@ -25,6 +25,10 @@ use super::updates::LogPin;
 /// Files of retired segments that wait to be used again.
 const SPARES_MAX: usize = 2;
 
+/// Sealed segments that are kept open because they may not be durable yet;
+/// the oldest beyond these are synced, so that descriptors suffice.
+const SEALED_OPEN_MAX: usize = 8;
+
 /// The writing end of the log.
 pub(crate) struct ActiveLog {
     /// `None` after a segment was sealed and before the next one exists.
@@ -88,6 +92,15 @@ impl ActiveLog {
     /// writes nothing else ever does.
     fn forget_below(&mut self, needed_from: u64) {
         self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
+    }
+
+    /// Makes the oldest sealed segments durable while too many are open.
+    fn sync_surplus(&mut self) -> Result<()> {
+        while self.older.len() > SEALED_OPEN_MAX {
+            self.older[0].sync()?;
+            self.older.remove(0).close()?;
+        }
+        Ok(())
     }
 
     /// Ends the segment being written.
@@ -254,6 +267,7 @@ impl Engine {
         let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);
         let log = commit.log.as_mut().expect("logging is on");
         log.forget_below(self.logs.needed_from());
+        log.sync_surplus().inspect_err(|error| self.health.take(error))?;
         let predecessor = log.seal();
         let header = SegmentHeader {
             number,

@@ -15,7 +15,7 @@ use crate::batch::FamilyId;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
-use crate::fs::{FileLock, Fs, LockError, create_directory_durably};
+use crate::fs::{FileLock, Fs, LimitedFs, LockError, create_directory_durably};
 use crate::key::{FileId, KeyOrder};
 use crate::memtable::Memtable;
 use crate::merge_operator;
@@ -43,6 +43,7 @@ use super::write::CommitQueue;
 /// Opens a database for reading and writing.
 pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     options.validate()?;
+    let options = with_file_limit(options);
     let fs = Arc::clone(&options.fs);
     let exists = list(&*fs, directory)?.is_some();
     if !exists && !options.create_if_missing {
@@ -84,6 +85,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
 /// Opens a database for reading: nothing is written, nothing locked.
 pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     options.validate()?;
+    let options = with_file_limit(options);
     let fs = Arc::clone(&options.fs);
     let recovered = manifest::recover(&fs, directory)?;
     let mut notes: Vec<String> = torn_note(&recovered).into_iter().collect();
@@ -94,6 +96,23 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let engine = Opening::new(directory, options, scheduler, state, notes)?.read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
     Ok(engine)
+}
+
+/// Descriptors that are left to logs, files being written, locks, directories
+/// and the rest of the program.
+const DESCRIPTORS_RESERVED: usize = 32;
+const OPEN_FILES_MIN: usize = 4;
+
+/// `options` with a file system that keeps to the cap on open files, and with
+/// the counters that it counts in.
+fn with_file_limit(mut options: Options) -> Options {
+    let files_max = options.open_files_max.unwrap_or_else(|| match options.fs.open_files_max() {
+        Some(limit) => limit.saturating_sub(DESCRIPTORS_RESERVED).max(OPEN_FILES_MIN),
+        None => usize::MAX,
+    });
+    let statistics = Arc::clone(options.statistics.get_or_insert_default());
+    options.fs = Arc::new(LimitedFs::new(options.fs, files_max, &statistics));
+    options
 }
 
 /// Names of a database's families, by number: the default one first.

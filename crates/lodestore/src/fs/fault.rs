@@ -213,6 +213,10 @@ impl Fs for FaultFs {
         self.inner.capabilities()
     }
 
+    fn open_files_max(&self) -> Option<usize> {
+        self.inner.open_files_max()
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
         self.check(Operation::Create, path)?;
         Ok(self.writer(path, self.inner.create(path)?))

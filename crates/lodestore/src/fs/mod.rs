@@ -10,6 +10,7 @@
 //! | `os` | the real file system |
 //! | `mem` | files in memory that can lose what was not synced |
 //! | `fault` | errors at chosen calls, around another `Fs` |
+//! | `limited` | a cap on open files, around another `Fs` |
 
 use std::fmt::Debug;
 use std::io;
@@ -19,8 +20,10 @@ use std::sync::Arc;
 mod os;
 mod mem;
 mod fault;
+mod limited;
 
 pub use fault::{Fault, FaultFs, Operation};
+pub(crate) use limited::{LimitedFs, is_out_of_descriptors};
 pub use mem::MemFs;
 pub use os::OsFs;
 
@@ -45,6 +48,12 @@ pub struct Capabilities {
 pub trait Fs: Send + Sync + Debug {
     /// What this file system can do beyond the least.
     fn capabilities(&self) -> Capabilities;
+
+    /// How many files may be open at once, after whatever can be done to allow
+    /// more. `None`: no limit is known.
+    fn open_files_max(&self) -> Option<usize> {
+        None
+    }
 
     /// Creates `path` for writing; a file that is there is emptied.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>>;
@@ -135,6 +144,13 @@ pub trait ReadableFile: Send + Sync + Debug {
 
     /// Length in bytes now.
     fn length(&self) -> io::Result<u64>;
+
+    /// The open file behind one that is opened only while it is read, for an
+    /// [`Fs`] that must see its own; it stays open while it is kept. `None` if
+    /// this is the file itself.
+    fn hold(&self) -> io::Result<Option<Arc<dyn ReadableFile>>> {
+        Ok(None)
+    }
 
     /// Says that `length` bytes at `offset` will be wanted soon.
     fn will_need(&self, offset: u64, length: u64) {

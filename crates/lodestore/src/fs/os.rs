@@ -17,6 +17,10 @@ use super::{Capabilities, FileLock, Fs, LockError, ReadableFile, WritableFile};
 
 mod lock;
 
+/// Descriptors that are asked for if the hard limit allows more: programs that
+/// walk over all possible descriptors should not take for ever.
+const DESCRIPTORS_WANTED: u64 = 1 << 16;
+
 /// The file system of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsFs;
@@ -39,6 +43,18 @@ impl Fs for OsFs {
             mapping: false,
             direct_io: false,
         }
+    }
+
+    /// Raises the process's soft limit, as far as the hard one and
+    /// [`DESCRIPTORS_WANTED`] allow.
+    fn open_files_max(&self) -> Option<usize> {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        let current = limit.current?;
+        let wanted = limit.maximum.map_or(DESCRIPTORS_WANTED, |hard| hard.min(DESCRIPTORS_WANTED));
+        let raised = Rlimit { current: Some(wanted), ..limit };
+        let is_raised = wanted > current && setrlimit(Resource::Nofile, raised).is_ok();
+        usize::try_from(if is_raised { wanted } else { current }).ok()
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {

@@ -12,3 +12,4 @@ mod recovery;
 mod crash;
 mod faults;
 mod failures;
+mod descriptors;
