@@ -1,4 +1,5 @@
-//! Block cache: recently read blocks of all tables, up to a number of bytes.
+//! Block cache: recently read blocks of all tables, up to a number of bytes
+//! that may change, or as many as a budget leaves.
 //!
 //! It knows nothing of tables: a block is bytes under (file, offset), and the
 //! file's number comes from [`Cache::new_file`]. Blocks that a reader holds
@@ -12,7 +13,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::budget::Budget;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex};
 
 /// Bytes that a cached block costs beside its content: table slots, key,
@@ -23,16 +25,37 @@ const OVERHEAD_BYTES: usize = 96;
 const SHARD_BYTES_MIN: usize = 512 << 10;
 const SHARDS_MAX: usize = 64;
 
+/// What a cached block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum BlockKind {
+    /// Entries.
+    Data,
+    /// A part of a table's index.
+    Index,
+    /// A part of a table's filter.
+    Filter,
+}
+
+const KINDS: usize = 3;
+
 /// A cache of blocks, shared by any number of databases.
 pub struct Cache {
     shards: Vec<Mutex<Shard>>,
-    capacity_bytes: usize,
+    capacity: Capacity,
+    used_bytes: AtomicUsize,
     next_file: AtomicU64,
+}
+
+enum Capacity {
+    Bytes(AtomicUsize),
+    /// What the budget leaves.
+    Rest(Arc<Budget>),
 }
 
 impl std::fmt::Debug for Cache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cache").field("capacity_bytes", &self.capacity_bytes).finish()
+        f.debug_struct("Cache").field("capacity_bytes", &self.capacity_bytes()).finish()
     }
 }
 
@@ -40,21 +63,88 @@ impl Cache {
     /// A cache that holds up to `capacity_bytes`, its own overhead included.
     /// 0 keeps nothing.
     pub fn new(capacity_bytes: usize) -> Arc<Cache> {
-        let count = (capacity_bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
+        Arc::new(Cache::with(Capacity::Bytes(AtomicUsize::new(capacity_bytes)), capacity_bytes))
+    }
+
+    /// A cache that holds what the memtables, tables, cursors and compactions
+    /// of a budget leave, more or less as they shrink and grow. Databases that
+    /// share the budget may share the cache too; several caches in one budget
+    /// have equal parts.
+    pub fn within(budget: &Arc<Budget>) -> Arc<Cache> {
+        // Others will take the larger part of a small budget: shards for less.
+        let expected_bytes = budget.bytes_max().unwrap_or(usize::MAX) / 4;
+        let cache = Arc::new(Cache::with(Capacity::Rest(Arc::clone(budget)), expected_bytes));
+        let weak = Arc::downgrade(&cache);
+        budget.add_cache(move || weak.upgrade().map(|cache| cache.shrink_to_fit()).is_some());
+        cache
+    }
+
+    fn with(capacity: Capacity, expected_bytes: usize) -> Cache {
+        let count = (expected_bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
         let count = 1 << count.ilog2(); // a power of two, so that a mask finds the shard
-        let shard = || Mutex::new(Shard::new(capacity_bytes / count));
-        let shards = (0..count).map(|_| shard()).collect();
-        Arc::new(Cache { shards, capacity_bytes, next_file: AtomicU64::new(1) })
+        let shards = (0..count).map(|_| Mutex::default()).collect();
+        let (used_bytes, next_file) = (AtomicUsize::new(0), AtomicU64::new(1));
+        Cache { shards, capacity, used_bytes, next_file }
     }
 
     /// What it may hold, in bytes.
     pub fn capacity_bytes(&self) -> usize {
-        self.capacity_bytes
+        match &self.capacity {
+            Capacity::Bytes(bytes) => bytes.load(Ordering::Relaxed),
+            Capacity::Rest(budget) => budget.cache_room(),
+        }
+    }
+
+    /// Changes what it may hold; what is too much falls out at once. The
+    /// number of shards, and with it how large a block can be kept, stays.
+    ///
+    /// # Panics
+    /// If the cache is part of a budget, which decides that.
+    pub fn set_capacity_bytes(&self, capacity_bytes: usize) {
+        match &self.capacity {
+            Capacity::Bytes(bytes) => bytes.store(capacity_bytes, Ordering::Relaxed),
+            Capacity::Rest(_) => panic!("the cache's budget decides how large it is"),
+        }
+        self.shrink_to_fit();
     }
 
     /// What it holds now, in bytes.
     pub fn used_bytes(&self) -> usize {
-        self.shards.iter().map(|s| s.lock().used_bytes).sum()
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// What it holds now of one kind, in bytes.
+    pub(crate) fn used_bytes_of(&self, kind: BlockKind) -> usize {
+        self.shards.iter().map(|shard| shard.lock().used_bytes_of[kind as usize]).sum()
+    }
+
+    /// True if it is a part of `budget`.
+    pub(crate) fn is_within(&self, budget: &Arc<Budget>) -> bool {
+        matches!(&self.capacity, Capacity::Rest(own) if Arc::ptr_eq(own, budget))
+    }
+
+    /// Evicts what its capacity has no room for any more.
+    fn shrink_to_fit(&self) {
+        if self.used_bytes() <= self.capacity_bytes() {
+            return;
+        }
+        for shard in &self.shards {
+            let room = self.capacity_bytes() / self.shards.len();
+            let evicted = shard.lock().make_room(room);
+            self.count(0, &evicted);
+        }
+    }
+
+    /// Counts a block of `taken` bytes that came, and blocks that went.
+    fn count(&self, taken: usize, evicted: &[Arc<[u8]>]) {
+        let given = evicted.iter().map(|block| block.len() + OVERHEAD_BYTES).sum::<usize>();
+        if taken == given {
+            return;
+        }
+        self.used_bytes.fetch_add(taken.wrapping_sub(given), Ordering::Relaxed);
+        if let Capacity::Rest(budget) = &self.capacity {
+            budget.count_cached(taken, given);
+        }
     }
 
     /// A number under which an open file's blocks are kept; never reused.
@@ -70,17 +160,26 @@ impl Cache {
 
     /// Keeps `block`, evicting others as needed. A block that is larger than a
     /// shard is not kept.
-    pub(crate) fn insert(&self, file: u64, offset: u64, block: Arc<[u8]>) {
+    pub(crate) fn insert(&self, file: u64, offset: u64, kind: BlockKind, block: Arc<[u8]>) {
         let key = Key { file, offset };
+        let room = self.capacity_bytes() / self.shards.len();
         // What falls out is freed after the lock is released.
-        let evicted = self.shard(key).lock().insert(key, block);
-        drop(evicted);
+        let (taken, evicted) = self.shard(key).lock().insert(key, kind, block, room);
+        self.count(taken, &evicted);
     }
 
     fn shard(&self, key: Key) -> &Mutex<Shard> {
         // The map inside a shard uses the low bits of the same hash.
         let index = (key.hash() >> 48) as usize & (self.shards.len() - 1);
         &self.shards[index]
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        if let Capacity::Rest(budget) = &self.capacity {
+            budget.count_cached(0, self.used_bytes());
+        }
     }
 }
 
@@ -119,9 +218,10 @@ impl Hasher for Mixed {
     }
 }
 
+#[derive(Default)]
 struct Shard {
-    capacity_bytes: usize,
     used_bytes: usize,
+    used_bytes_of: [usize; KINDS],
     places: HashMap<Key, u32, BuildHasherDefault<Mixed>>,
     /// In the order of the clock's face: a block that comes takes the place of
     /// one that went, just behind the hand, so that its turn is a round away.
@@ -133,22 +233,12 @@ struct Shard {
 
 struct Slot {
     key: Key,
+    kind: BlockKind,
     block: Arc<[u8]>,
     used_again: bool,
 }
 
 impl Shard {
-    fn new(capacity_bytes: usize) -> Shard {
-        Shard {
-            capacity_bytes,
-            used_bytes: 0,
-            places: HashMap::default(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            hand: 0,
-        }
-    }
-
     fn get(&mut self, key: Key) -> Option<Arc<[u8]>> {
         let place = *self.places.get(&key)? as usize;
         let slot = self.slots[place].as_mut().expect("a known place is filled");
@@ -156,17 +246,23 @@ impl Shard {
         Some(Arc::clone(&slot.block))
     }
 
-    fn insert(&mut self, key: Key, block: Arc<[u8]>) -> Vec<Arc<[u8]>> {
+    /// Keeps `block` if it fits into `room`, which is all that the shard may
+    /// hold. Gives the bytes taken, and what had to go.
+    fn insert(
+        &mut self,
+        key: Key,
+        kind: BlockKind,
+        block: Arc<[u8]>,
+        room: usize,
+    ) -> (usize, Vec<Arc<[u8]>>) {
         let bytes = block.len() + OVERHEAD_BYTES;
-        if bytes > self.capacity_bytes || self.places.contains_key(&key) {
-            return Vec::new();
+        if bytes > room || self.places.contains_key(&key) {
+            return (0, Vec::new());
         }
-        let mut evicted = Vec::new();
-        while self.used_bytes + bytes > self.capacity_bytes {
-            evicted.push(self.evict());
-        }
+        let evicted = self.make_room(room - bytes);
         self.used_bytes += bytes;
-        let slot = Some(Slot { key, block, used_again: false });
+        self.used_bytes_of[kind as usize] += bytes;
+        let slot = Some(Slot { key, kind, block, used_again: false });
         let place = match self.free.pop() {
             Some(place) => {
                 self.slots[place as usize] = slot;
@@ -178,6 +274,15 @@ impl Shard {
             }
         };
         self.places.insert(key, place);
+        (bytes, evicted)
+    }
+
+    /// Evicts blocks until the rest fits into `room`.
+    fn make_room(&mut self, room: usize) -> Vec<Arc<[u8]>> {
+        let mut evicted = Vec::new();
+        while self.used_bytes > room {
+            evicted.push(self.evict());
+        }
         evicted
     }
 
@@ -193,7 +298,9 @@ impl Shard {
                     let Some(slot) = filled.take() else { continue };
                     self.free.push(place as u32);
                     self.places.remove(&slot.key);
-                    self.used_bytes -= slot.block.len() + OVERHEAD_BYTES;
+                    let bytes = slot.block.len() + OVERHEAD_BYTES;
+                    self.used_bytes -= bytes;
+                    self.used_bytes_of[slot.kind as usize] -= bytes;
                     return slot.block;
                 }
             }
@@ -214,7 +321,7 @@ mod tests {
     fn capacity_is_kept() {
         let cache = Cache::new(1 << 20);
         for i in 0..10_000u64 {
-            cache.insert(i % 7, i * 4096, block(i as u8, (i % 9000) as usize));
+            cache.insert(i % 7, i * 4096, BlockKind::Data, block(i as u8, (i % 9000) as usize));
             assert!(cache.used_bytes() <= cache.capacity_bytes());
         }
         assert!(cache.used_bytes() > cache.capacity_bytes() / 2);
@@ -225,9 +332,9 @@ mod tests {
     fn blocks_come_back_under_their_place() {
         let cache = Cache::new(1 << 20);
         let (a, b) = (cache.new_file(), cache.new_file());
-        cache.insert(a, 0, block(1, 10));
-        cache.insert(b, 0, block(2, 10));
-        cache.insert(a, 4096, block(3, 10));
+        cache.insert(a, 0, BlockKind::Data, block(1, 10));
+        cache.insert(b, 0, BlockKind::Data, block(2, 10));
+        cache.insert(a, 4096, BlockKind::Data, block(3, 10));
         assert_eq!(cache.get(a, 0).unwrap()[0], 1);
         assert_eq!(cache.get(b, 0).unwrap()[0], 2);
         assert_eq!(cache.get(a, 4096).unwrap()[0], 3);
@@ -239,13 +346,13 @@ mod tests {
     fn scans_do_not_push_out_what_is_read_again() {
         let cache = Cache::new(256 << 10);
         for i in 0..8 {
-            cache.insert(1, i, block(0, 4096));
+            cache.insert(1, i, BlockKind::Data, block(0, 4096));
         }
         for scanned in 0..1000 {
             for i in 0..8 {
                 assert!(cache.get(1, i).is_some(), "after {scanned} blocks");
             }
-            cache.insert(2, scanned, block(0, 4096));
+            cache.insert(2, scanned, BlockKind::Data, block(0, 4096));
         }
     }
 
@@ -255,20 +362,60 @@ mod tests {
     fn what_is_read_now_replaces_what_was_read_once() {
         let cache = Cache::new(256 << 10);
         for old in 0..100 {
-            cache.insert(1, old, block(0, 4096));
+            cache.insert(1, old, BlockKind::Data, block(0, 4096));
         }
         for i in 0..30 {
             assert!(cache.get(2, i).is_none());
-            cache.insert(2, i, block(0, 4096));
+            cache.insert(2, i, BlockKind::Data, block(0, 4096));
         }
         assert!((0..30).all(|i| cache.get(2, i).is_some()), "half of the cache holds them");
+    }
+
+    /// A smaller capacity takes effect at once, a larger one lets more in.
+    #[test]
+    fn the_capacity_can_change() {
+        let cache = Cache::new(1 << 20);
+        let fill = || (0..200).for_each(|i| cache.insert(1, i, BlockKind::Data, block(0, 4096)));
+        fill();
+        assert!(cache.used_bytes() > 800_000);
+        cache.set_capacity_bytes(100_000);
+        assert!(cache.used_bytes() <= 100_000);
+        fill();
+        assert!(cache.used_bytes() <= 100_000);
+        cache.set_capacity_bytes(1 << 20);
+        fill();
+        assert!(cache.used_bytes() > 800_000);
+        assert_eq!(cache.used_bytes_of(BlockKind::Data), cache.used_bytes());
+        assert_eq!(cache.used_bytes_of(BlockKind::Index), 0);
+    }
+
+    /// A cache in a budget gives way to reservations at once, and has the room
+    /// again when they are gone.
+    #[test]
+    fn a_cache_gives_way_to_the_rest_of_its_budget() {
+        use crate::budget::{Account, Charge, Item};
+        let budget = Budget::new(1 << 20);
+        let cache = Cache::within(&budget);
+        let fill = || (0..400).for_each(|i| cache.insert(1, i, BlockKind::Data, block(0, 4096)));
+        fill();
+        assert!(cache.used_bytes() > 800_000 && budget.used_bytes() <= 1 << 20);
+        let account = Account::new(&budget);
+        let held = Charge::new(&account, Item::Memtables).reserve(700_000);
+        assert!(budget.used_bytes() <= 1 << 20, "{}", budget.used_bytes());
+        fill();
+        assert!(cache.used_bytes() > 100_000 && budget.used_bytes() <= 1 << 20);
+        drop(held);
+        fill();
+        assert!(cache.used_bytes() > 800_000);
+        drop(cache);
+        assert_eq!(budget.used_bytes(), 0);
     }
 
     /// A cache of no bytes keeps nothing and still works.
     #[test]
     fn an_empty_cache_keeps_nothing() {
         let cache = Cache::new(0);
-        cache.insert(1, 0, block(1, 1));
+        cache.insert(1, 0, BlockKind::Data, block(1, 1));
         assert!(cache.get(1, 0).is_none());
     }
 }

@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::cache::Cache;
+use crate::budget::{Account, Charge, Item};
+use crate::cache::{BlockKind, Cache};
 use crate::cursor::Cursor;
 use crate::fs::{Fs, MemFs};
 use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, trailer};
@@ -46,7 +47,7 @@ pub struct Memory {
 
 impl Default for Memory {
     fn default() -> Memory {
-        let (table, writer) = Memtable::new(KeyOrder::Bytewise);
+        let (table, writer) = Memtable::new(KeyOrder::Bytewise, &Account::unlimited());
         Memory { table, writer, sequence: 0 }
     }
 }
@@ -93,6 +94,7 @@ impl Sorted {
             filter_bits_per_key: 10,
             compression: Compression::None,
             order: KeyOrder::Bytewise,
+            buffers: Charge::new(&Account::unlimited(), Item::Compactions),
         };
         let mut builder =
             TableBuilder::new(file, &path, FileId(1), settings).expect("memory takes a table");
@@ -103,8 +105,12 @@ impl Sorted {
         let file = fs.open(&path).expect("the table is there");
         let cache = Cache::new(1 << 30);
         let table = Table::open(file, path, &meta, KeyOrder::Bytewise, cache.new_file());
-        let context =
-            ReadContext { cache, fill_cache: true, statistics: Arc::new(Statistics::default()) };
+        let context = ReadContext {
+            cache,
+            fill_cache: true,
+            statistics: Arc::new(Statistics::default()),
+            buffers: Charge::new(&Account::unlimited(), Item::Cursors),
+        };
         Sorted { table: Arc::new(table.expect("the table is sound")), context }
     }
 
@@ -155,7 +161,7 @@ impl Default for Cached {
     fn default() -> Cached {
         let cache = Cache::new(1 << 20);
         let file = cache.new_file();
-        cache.insert(file, 0, vec![0; 4096].into());
+        cache.insert(file, 0, BlockKind::Data, vec![0; 4096].into());
         Cached { cache, file }
     }
 }

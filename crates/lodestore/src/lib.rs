@@ -4,10 +4,11 @@
 //! only modules declared above it (a test checks that), so each can be read
 //! knowing nothing of what follows.
 
-// What the rest stands on: failure, concurrency, time.
+// What the rest stands on: failure, concurrency, time, memory.
 mod error;
 mod sync;
 mod scheduler;
+mod budget;
 mod stats;
 
 // Bytes: numbers, keys and their order, checksums.
@@ -50,10 +51,11 @@ mod db;
 pub mod internals;
 
 pub use batch::{FamilyId, Record, WriteBatch};
+pub use budget::Budget;
 pub use cache::Cache;
 pub use db::{
-    Db, DbCursor, Family, LevelStats, LogPin, Range, ReadOptions, Snapshot, Stats, Updates, Value,
-    VerifyReport,
+    Db, DbCursor, Family, LevelStats, LogPin, MemoryStats, Range, ReadOptions, Snapshot, Stats,
+    Updates, Value, VerifyReport,
 };
 pub use error::{Error, Result};
 pub use fs::{Fs, MemFs, OsFs};

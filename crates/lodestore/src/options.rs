@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::budget::{BUDGET_BYTES_MIN, Budget};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, OsFs};
@@ -33,9 +34,17 @@ pub struct Options {
     pub scheduler: Option<Arc<Scheduler>>,
     /// Threads for compactions, if no scheduler is given.
     pub background_threads: usize,
+    /// One limit on memtables, block cache, indexes, filters, cursors and
+    /// buffers together, in bytes. The cache gets what the others leave;
+    /// memtables are flushed early when they exceed their share, a half less a
+    /// little, and writers wait then. At least 64 KiB. Default: none.
+    pub memory_bytes: Option<usize>,
+    /// Such a limit, shared between databases, in place of `memory_bytes`.
+    pub budget: Option<Arc<Budget>>,
     /// Block cache; share one between databases. Default: one of its own.
+    /// Together with `budget` it must be [`Cache::within`] that.
     pub cache: Option<Arc<Cache>>,
-    /// Size of the block cache, if none is given.
+    /// Size of the block cache, if none is given and there is no limit on memory.
     pub cache_bytes: usize,
     /// Counters; share them between databases to add them up.
     pub statistics: Option<Arc<Statistics>>,
@@ -60,6 +69,8 @@ impl Default for Options {
             open_files_max: None,
             scheduler: None,
             background_threads: 2,
+            memory_bytes: None,
+            budget: None,
             cache: None,
             cache_bytes: 32 << 20,
             statistics: None,
@@ -81,8 +92,27 @@ impl Options {
         if self.open_files_max == Some(0) {
             return Err(Error::invalid("open_files_max is 0; it must be at least 1"));
         }
+        self.validate_memory()?;
         self.family.validate()?;
         self.families.values().try_for_each(FamilyOptions::validate)
+    }
+
+    fn validate_memory(&self) -> Result<()> {
+        let conflict = match (self.memory_bytes, &self.budget, &self.cache) {
+            (Some(bytes), ..) if bytes < BUDGET_BYTES_MIN => {
+                let what = format!("memory_bytes is {bytes}; it must be at least 65536");
+                return Err(Error::invalid(what));
+            }
+            (Some(_), Some(_), _) => "memory_bytes and budget are two limits: give one",
+            (Some(_), _, Some(_)) => {
+                "memory_bytes makes a cache of its own: to share one, give budget and cache"
+            }
+            (None, Some(budget), Some(cache)) if !cache.is_within(budget) => {
+                "cache is not within budget: make it by Cache::within"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::invalid(conflict))
     }
 }
 

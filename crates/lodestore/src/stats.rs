@@ -78,6 +78,10 @@ counters! {
     StallMemtableMicros => "stall.memtable-micros",
     /// Files closed because too many were open.
     FilesClosed => "files.closed",
+    /// Memtables flushed before they were full, for want of memory.
+    EarlyFlushes => "flush.early",
+    /// Microseconds that writers were held back for want of memory.
+    StallMemoryMicros => "stall.memory-micros",
     /// Manifest records written.
     ManifestEdits => "manifest.edits",
     /// Manifests begun anew.

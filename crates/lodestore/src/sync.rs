@@ -78,6 +78,11 @@ impl<T> Mutex<T> {
         self.0.lock().expect(POISONED)
     }
 
+    /// The lock, unless some thread holds it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
+
     /// The lock, unless a thread panicked while it held it.
     pub(crate) fn lock_if_sound(&self) -> Option<MutexGuard<'_, T>> {
         self.0.lock().ok()

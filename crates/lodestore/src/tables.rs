@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::budget::{Account, Charge, Item, Reservation};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::filename;
@@ -24,6 +25,8 @@ pub(crate) struct TableHome {
     pub(crate) directory: PathBuf,
     pub(crate) cache: Arc<Cache>,
     pub(crate) scheduler: Arc<Scheduler>,
+    /// What open tables hold is charged to it.
+    memory: Arc<Account>,
     /// True once the directory may be another opener's: nothing may be removed
     /// there any more. Held locked while a file is being removed.
     closed: Mutex<bool>,
@@ -37,12 +40,14 @@ impl TableHome {
         directory: PathBuf,
         cache: Arc<Cache>,
         scheduler: Arc<Scheduler>,
+        memory: Arc<Account>,
     ) -> Arc<TableHome> {
         Arc::new(TableHome {
             fs,
             directory,
             cache,
             scheduler,
+            memory,
             closed: Mutex::new(false),
             removals: AtomicU64::new(0),
         })
@@ -75,7 +80,7 @@ pub(crate) struct TableFile {
     pub(crate) meta: TableMeta,
     home: Arc<TableHome>,
     order: KeyOrder,
-    table: OnceLock<Arc<Table>>,
+    table: OnceLock<(Arc<Table>, Reservation)>,
     obsolete: AtomicBool,
 }
 
@@ -97,7 +102,7 @@ impl TableFile {
     /// The table, if it was opened before.
     #[inline]
     pub(crate) fn opened(&self) -> Option<&Arc<Table>> {
-        self.table.get()
+        self.table.get().map(|(table, _)| table)
     }
 
     /// The table, opened now if need be.
@@ -106,12 +111,13 @@ impl TableFile {
     /// `Corruption` if the file is missing or is not the one that the manifest
     /// names; `Io` if it cannot be read now.
     pub(crate) fn table(&self) -> Result<&Arc<Table>> {
-        if let Some(table) = self.table.get() {
+        if let Some(table) = self.opened() {
             return Ok(table);
         }
         let table = Arc::new(self.open()?);
+        let memory = Charge::new(&self.home.memory, Item::Tables).reserve(table.memory_bytes());
         // Another thread may have been faster: its table serves as well.
-        Ok(self.table.get_or_init(|| table))
+        Ok(&self.table.get_or_init(|| (table, memory)).0)
     }
 
     fn open(&self) -> Result<Table> {
@@ -156,7 +162,8 @@ pub(crate) fn test_slot(meta: &TableMeta) -> Arc<TableFile> {
     static HOME: OnceLock<Arc<TableHome>> = OnceLock::new();
     let home = HOME.get_or_init(|| {
         let fs = Arc::new(crate::fs::MemFs::new());
-        TableHome::new(fs, PathBuf::from("test"), Cache::new(0), Scheduler::new(1))
+        let (cache, scheduler) = (Cache::new(0), Scheduler::new(1));
+        TableHome::new(fs, PathBuf::from("test"), cache, scheduler, Account::unlimited())
     });
     TableFile::new(home, &KeyOrder::Bytewise, meta.clone())
 }

@@ -13,6 +13,8 @@
 //! | `sealed` | memtables that may wait for their flush |
 //! | `threads` | background threads |
 //! | `cache` | bytes of the cache |
+//! | `memory` | bytes of the memory budget |
+//! | `files` | files that may be open for reading |
 //! | `log` | bytes of log segments from which old families are flushed |
 //! | `logging` | `yes` or `no` |
 
@@ -35,6 +37,8 @@ pub(crate) fn apply(options: &mut Options, name: &str, value: &str) -> Result<()
         "threads" => options.background_threads = number()?,
         "log" => options.log_bytes_max = number()? as u64,
         "cache" => options.cache_bytes = number()?,
+        "memory" => options.memory_bytes = Some(number()?),
+        "files" => options.open_files_max = Some(number()?),
         "level0" => {
             family.level0_compaction_files = number()?;
             family.level0_slowdown_files = number()? + 4;

@@ -138,6 +138,12 @@ impl Generator {
         ];
         let mut knobs = knobs.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
         knobs.push(("codec".to_string(), r.pick(&codecs).to_string()));
+        if r.one_in(3) {
+            knobs.push(("memory".to_string(), (r.between(64, 512) << 10).to_string()));
+        }
+        if r.one_in(3) {
+            knobs.push(("files".to_string(), r.between(1, 4).to_string()));
+        }
         knobs
     }
 

@@ -134,8 +134,12 @@ impl Engine {
         match told_panic(|| self.flush_group(&group), "flush") {
             Ok(()) => {
                 let mut state = self.background.lock();
-                state.groups.pop_front();
+                let flushed = state.groups.pop_front();
                 state.retrying_flush = None;
+                drop(state);
+                // The memory first: writers may be waiting for that.
+                drop((flushed, group));
+                let state = self.background.lock();
                 self.background.notify();
                 drop(state);
                 self.start_compactions();
@@ -173,6 +177,7 @@ impl Engine {
         while state.compactions < self.shared.scheduler.steady_threads()
             && !state.is_closing
             && self.health.check().is_ok()
+            && (state.compactions == 0 || self.has_memory_to_compact())
         {
             let Some(job) = self.pick_compaction(&state) else { return };
             state.begin(&job);

@@ -20,6 +20,8 @@ pub(crate) struct CommitState {
     memtables: Vec<ActiveMemtable>,
     /// Families whose memtable has reached its size.
     pub(crate) full: Vec<FamilyId>,
+    /// What all memtables of the budget held when that was last looked at.
+    pub(crate) memory_seen: usize,
 }
 
 /// A family's memtable that takes new entries.
@@ -50,6 +52,7 @@ impl CommitState {
             log,
             memtables: Vec::new(),
             full: Vec::new(),
+            memory_seen: 0,
         }
     }
 

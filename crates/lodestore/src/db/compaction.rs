@@ -2,6 +2,7 @@
 //! `pick` (pure) -> `run` -> `VersionEdit` -> `Versions::apply`
 
 use crate::batch::FamilyId;
+use crate::budget::{Charge, Item};
 use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, Outputs, write_tables};
@@ -10,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
+use crate::table::ReadContext;
 use crate::table::meta::TableMeta;
 use crate::tables::TableFile;
 use crate::version::VersionEdit;
@@ -121,7 +123,8 @@ impl Engine {
 
     fn input_cursor(&self, job: &Job) -> Result<impl Cursor> {
         let order = job.family.order();
-        let context = job.family.context(false);
+        let buffers = Charge::new(&self.shared.memory, Item::Compactions);
+        let context = ReadContext { buffers, ..job.family.context(false).clone() };
         let mut sources = Vec::new();
         for (side, tables) in job.plan.inputs.iter().enumerate() {
             let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };

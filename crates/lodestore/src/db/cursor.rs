@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
+use crate::budget::{Charge, Item, Reservation};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::sync::Arc;
@@ -33,12 +34,17 @@ use super::view::View;
 /// ```
 pub struct DbCursor {
     state: State,
+    /// For the blocks that it stands on.
+    _memory: Reservation,
     family: Arc<FamilyCore>,
     /// Keeps the database open.
     _handle: Arc<Handle>,
     /// Keeps the tables and memtables that the cursor walks over.
     _view: Arc<View>,
 }
+
+/// What a source of a cursor takes beside the block that it stands on.
+const SOURCE_BYTES: usize = 512;
 
 enum State {
     Walking(Box<VisibleCursor>),
@@ -64,7 +70,17 @@ impl DbCursor {
             Ok(cursor) => State::Walking(Box::new(cursor)),
             Err(error) => State::Failed(error),
         };
-        DbCursor { state, family: Arc::clone(family), _handle: Arc::clone(handle), _view: view }
+        let sources = view.version.levels().iter().map(|level| level.tables().len().min(1));
+        let sources = sources.sum::<usize>() + view.version.level(0).tables().len();
+        let bytes = sources * (family.options.block_bytes + SOURCE_BYTES);
+        let memory = Charge::new(&family.shared.memory, Item::Cursors).reserve(bytes);
+        DbCursor {
+            state,
+            _memory: memory,
+            family: Arc::clone(family),
+            _handle: Arc::clone(handle),
+            _view: view,
+        }
     }
 
     /// True while the cursor is at a key.

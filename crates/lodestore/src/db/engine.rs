@@ -55,6 +55,7 @@ impl Engine {
         if self.pressure.is_high() {
             self.wait_for_level0()?;
         }
+        self.keep_to_budget(commit)?;
         if !commit.full.is_empty() {
             self.wait_for_flushes()?;
             let full = std::mem::take(&mut commit.full);
@@ -117,11 +118,12 @@ impl Engine {
             .map(|active| active.family.id)
             .collect();
         for (family, _) in &members {
-            let (table, writer) = Memtable::new(family.order().clone());
+            let (table, writer) = Memtable::new(family.order().clone(), &self.shared.memory);
             family.views.seal(Arc::clone(&table));
             commit.put_memtable(ActiveMemtable::new(family, table, writer));
         }
-        let group = Arc::new(SealGroup { members, log_number, idle });
+        let awaited = self.shared.memory.budget().begin_flush();
+        let group = Arc::new(SealGroup { members, log_number, idle, _awaited: awaited });
         self.queue_flush(Arc::clone(&group));
         Ok(Some(group))
     }

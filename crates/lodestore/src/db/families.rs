@@ -40,7 +40,7 @@ impl Engine {
         };
         // Nothing in older segments is this family's.
         edit.log_numbers.extend(commit.log.as_ref().map(|log| (id.0, log.number())));
-        let (table, writer) = Memtable::new(options.order.clone());
+        let (table, writer) = Memtable::new(options.order.clone(), &self.shared.memory);
         let mut created = None;
         let orders = BTreeMap::from([(id.0, options.order.clone())]);
         self.versions

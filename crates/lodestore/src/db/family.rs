@@ -5,6 +5,7 @@ use std::ops::RangeBounds;
 use std::path::PathBuf;
 
 use crate::batch::{FamilyId, WriteBatch};
+use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) memory: Arc<Account>,
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) home: Arc<TableHome>,
     pub(crate) snapshots: Arc<SnapshotList>,
@@ -73,6 +75,7 @@ impl FamilyCore {
             cache: Arc::clone(&shared.cache),
             fill_cache,
             statistics: Arc::clone(&shared.statistics),
+            buffers: Charge::new(&shared.memory, Item::Cursors),
         };
         Arc::new(FamilyCore {
             id,

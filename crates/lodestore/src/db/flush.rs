@@ -6,6 +6,7 @@
 //! removes.
 
 use crate::batch::FamilyId;
+use crate::budget::{AwaitedFlush, Charge, Item};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
 use crate::error::{Error, Result};
@@ -29,6 +30,8 @@ pub(crate) struct SealGroup {
     /// Families that had nothing in memory then: no earlier segment matters to
     /// them.
     pub(crate) idle: Vec<FamilyId>,
+    /// Tells others of the budget that memory will come back.
+    pub(crate) _awaited: AwaitedFlush,
 }
 
 impl Engine {
@@ -97,6 +100,7 @@ impl Engine {
             filter_bits_per_key: family.options.filter_bits_per_key,
             compression: family.options.compression,
             order: family.order().clone(),
+            buffers: Charge::new(&self.shared.memory, Item::Compactions),
         };
         let id = FileId(self.shared.scheduler.random_u128());
         let builder = TableBuilder::new(file, &path, id, settings)?;

@@ -8,7 +8,7 @@
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
 //! | `lookup`, `read`, `value` | point lookups |
 //! | `cursor` | walking over keys |
-//! | `background`, `flush`, `compaction`, `pressure`, `health` | work in the background, and what it means for writers |
+//! | `background`, `flush`, `compaction`, `pressure`, `memory`, `health` | work in the background, and what it means for writers |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
 //! | `families`, `checkpoint`, `updates`, `verify`, `properties` | the rest of the surface |
 
@@ -25,6 +25,7 @@ mod commit;
 mod logs;
 mod background;
 mod engine;
+mod memory;
 mod write;
 mod flush;
 mod compaction;
@@ -42,7 +43,7 @@ mod handle;
 pub use cursor::{DbCursor, Range};
 pub use family::Family;
 pub use handle::Db;
-pub use properties::{LevelStats, Stats};
+pub use properties::{LevelStats, MemoryStats, Stats};
 pub use read::ReadOptions;
 pub use snapshot::Snapshot;
 pub use updates::{LogPin, Updates};

@@ -12,6 +12,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::batch::FamilyId;
+use crate::budget::{Account, Budget};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
@@ -77,6 +78,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     *engine.lock.lock() = Some(lock);
     replay::into_tables(&engine, &found)?;
     remove_leftovers(&engine)?;
+    engine.lend_memory();
     engine.update_pressure();
     engine.start_compactions();
     Ok(engine)
@@ -178,10 +180,13 @@ impl Opening {
             families.push((FamilyId(id), family.descriptor.name.clone(), options));
         }
         let fs = Arc::clone(&options.fs);
-        let cache = match &options.cache {
-            Some(cache) => Arc::clone(cache),
-            None => Cache::new(options.cache_bytes),
+        let limit = options.budget.clone().or(options.memory_bytes.map(Budget::new));
+        let cache = match (&options.cache, &limit) {
+            (Some(cache), _) => Arc::clone(cache),
+            (None, Some(limit)) => Cache::within(limit),
+            (None, None) => Cache::new(options.cache_bytes),
         };
+        let memory = Account::new(&limit.unwrap_or_else(Budget::unlimited));
         let directory = directory.to_path_buf();
         let shared = Shared {
             home: TableHome::new(
@@ -189,11 +194,13 @@ impl Opening {
                 directory.clone(),
                 Arc::clone(&cache),
                 Arc::clone(&scheduler),
+                Arc::clone(&memory),
             ),
             fs,
             directory,
             scheduler,
             cache,
+            memory,
             statistics: options.statistics.clone().unwrap_or_default(),
             snapshots: Arc::new(SnapshotList::default()),
             visible: VisibleSequence::new(state.last_sequence),
@@ -227,7 +234,7 @@ impl Opening {
         let mut commit = CommitState::new(self.state.last_sequence, log);
         let mut families = Families::default();
         for (id, name, options) in self.families {
-            let (active, writer) = Memtable::new(options.order.clone());
+            let (active, writer) = Memtable::new(options.order.clone(), &shared.memory);
             let version = versions.current(id.0).expect("every family has a version");
             let view = View { active: Arc::clone(&active), sealed: Vec::new(), version };
             let family = FamilyCore::new(id, &name, options, Views::new(view), &shared);

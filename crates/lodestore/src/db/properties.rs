@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::budget::Item;
+use crate::cache::BlockKind;
 use crate::error::Result;
 use crate::stats::Counter;
 use crate::sync::Arc;
@@ -20,6 +22,51 @@ pub struct LevelStats {
     pub entries: u64,
 }
 
+/// What a database holds in memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// The limit that it shares in, if there is one.
+    pub bytes_max: Option<u64>,
+    /// Memtables that take new entries.
+    pub memtables: u64,
+    /// Memtables that wait for their flush, or that cursors still need.
+    pub sealed_memtables: u64,
+    /// Indexes and filters of open tables, as far as they are not cached.
+    pub tables: u64,
+    /// Buffers of cursors.
+    pub cursors: u64,
+    /// Buffers of flushes and compactions.
+    pub compactions: u64,
+    /// Blocks of entries in the cache, of all databases that share it.
+    pub cached_data: u64,
+    /// Parts of indexes in the cache.
+    pub cached_indexes: u64,
+    /// Parts of filters in the cache.
+    pub cached_filters: u64,
+    /// What all databases hold that share the limit.
+    pub shared: u64,
+}
+
+impl MemoryStats {
+    /// All that this database and its cache hold.
+    pub fn total(&self) -> u64 {
+        self.items().iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    fn items(&self) -> [(&'static str, u64); 8] {
+        [
+            ("memtables", self.memtables),
+            ("sealed memtables", self.sealed_memtables),
+            ("tables", self.tables),
+            ("cursors", self.cursors),
+            ("compactions", self.compactions),
+            ("cached data", self.cached_data),
+            ("cached indexes", self.cached_indexes),
+            ("cached filters", self.cached_filters),
+        ]
+    }
+}
+
 /// Sizes and counts of a family, and what its database has done so far.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -33,6 +80,8 @@ pub struct Stats {
     pub table_memory_bytes: u64,
     /// Bytes of blocks in the cache, of all databases that share it.
     pub cache_bytes: u64,
+    /// What the whole database holds in memory, itemised.
+    pub memory: MemoryStats,
     /// Keys and values that callers wrote.
     pub user_bytes_written: u64,
     /// Appended to the log.
@@ -94,6 +143,7 @@ impl Engine {
                 .filter_map(|file| Some(file.opened()?.memory_bytes() as u64))
                 .sum(),
             cache_bytes: self.shared.cache.used_bytes() as u64,
+            memory: self.memory_stats(),
             user_bytes_written: count(Counter::UserBytesWritten),
             log_bytes_written: count(Counter::LogBytes),
             flush_bytes_written: count(Counter::FlushBytes),
@@ -101,7 +151,27 @@ impl Engine {
             compaction_bytes_read: count(Counter::CompactionBytesRead),
             cache_hits: count(Counter::CacheHits),
             cache_misses: count(Counter::CacheMisses),
-            stall_micros: count(Counter::StallLevel0Micros) + count(Counter::StallMemtableMicros),
+            stall_micros: count(Counter::StallLevel0Micros)
+                + count(Counter::StallMemtableMicros)
+                + count(Counter::StallMemoryMicros),
+        }
+    }
+
+    fn memory_stats(&self) -> MemoryStats {
+        let (memory, cache) = (&self.shared.memory, &self.shared.cache);
+        let used = |item| memory.used(item) as u64;
+        let cached = |kind| cache.used_bytes_of(kind) as u64;
+        MemoryStats {
+            bytes_max: memory.budget().bytes_max().map(|bytes| bytes as u64),
+            memtables: used(Item::Memtables),
+            sealed_memtables: used(Item::SealedMemtables),
+            tables: used(Item::Tables),
+            cursors: used(Item::Cursors),
+            compactions: used(Item::Compactions),
+            cached_data: cached(BlockKind::Data),
+            cached_indexes: cached(BlockKind::Index),
+            cached_filters: cached(BlockKind::Filter),
+            shared: memory.budget().used_bytes() as u64,
         }
     }
 
@@ -120,10 +190,8 @@ impl Engine {
             "stats" => self.stats_text(&stats),
             "levels" | "levelstats" => levels_text(&stats),
             "sstables" | "tables" => tables_text(family),
-            "approximate-memory-usage" | "memory" => {
-                let tables = stats.table_memory_bytes;
-                (stats.memtable_bytes + stats.cache_bytes + tables).to_string()
-            }
+            "memory" => memory_text(&stats.memory),
+            "approximate-memory-usage" => stats.memory.total().to_string(),
             "cur-size-all-mem-tables" => stats.memtable_bytes.to_string(),
             "block-cache-usage" => stats.cache_bytes.to_string(),
             "block-cache-capacity" => self.shared.cache.capacity_bytes().to_string(),
@@ -164,6 +232,20 @@ fn levels_text(stats: &Stats) -> String {
         let LevelStats { files, bytes, entries } = level;
         writeln!(text, "{number:>5} {files:>9} {bytes:>15} {entries:>15}")
             .expect("a string takes what is written");
+    }
+    text
+}
+
+fn memory_text(memory: &MemoryStats) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, bytes: u64| {
+        writeln!(text, "{name:<18} {bytes:>15}").expect("a string takes what is written");
+    };
+    memory.items().into_iter().for_each(|(name, bytes)| line(name, bytes));
+    line("total", memory.total());
+    if let Some(bytes_max) = memory.bytes_max {
+        line("limit", bytes_max);
+        line("used of the limit", memory.shared);
     }
     text
 }

@@ -208,7 +208,7 @@ impl Replay<'_> {
         for meta in self.engine.write_memtable(&family, &full, created)? {
             self.edit.tables_added.push((id.0, 0, meta));
         }
-        let (table, writer) = Memtable::new(family.order().clone());
+        let (table, writer) = Memtable::new(family.order().clone(), &self.engine.shared.memory);
         family.views.begin(Arc::clone(&table));
         self.commit.put_memtable(ActiveMemtable::new(&family, table, writer));
         Ok(())

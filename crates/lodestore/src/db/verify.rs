@@ -26,7 +26,7 @@ impl Engine {
             let view = family.views.keep();
             for level in view.version.levels() {
                 for file in level.tables().iter() {
-                    let counts = file.table()?.verify()?;
+                    let counts = file.table()?.verify(family.context(false))?;
                     report.tables += 1;
                     report.blocks += counts.blocks;
                     report.entries += counts.entries;

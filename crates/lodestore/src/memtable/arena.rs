@@ -14,6 +14,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
 use std::ptr;
 
+use crate::budget::{Charge, Item, Reservation};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 const BLOCK_BYTES_MIN: usize = 8 << 10;
@@ -38,6 +39,7 @@ struct Filling {
     blocks: Vec<Layout>,
     /// Pieces that are blocks by themselves, outside of the table.
     outside: Vec<(*mut u8, Layout)>,
+    memory: Reservation,
 }
 
 // SAFETY: `filling` is touched only by the one thread that takes (see `take`);
@@ -52,9 +54,16 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
         if addressable < 8192 { addressable } else { 8192 }
     };
 
-    pub(super) fn new() -> Self {
+    /// An empty arena, whose memory is charged to `memory`.
+    pub(super) fn new(memory: &Charge) -> Self {
         let table = vec![ptr::null_mut::<u8>(); Self::BLOCKS_MAX].into_boxed_slice();
-        let filling = Filling { used: 0, capacity: 0, blocks: Vec::new(), outside: Vec::new() };
+        let filling = Filling {
+            used: 0,
+            capacity: 0,
+            blocks: Vec::new(),
+            outside: Vec::new(),
+            memory: memory.reserve(0),
+        };
         Arena {
             table: Box::into_raw(table).cast(),
             filling: UnsafeCell::new(filling),
@@ -115,7 +124,17 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
         let filling = unsafe { &mut *self.filling.get() };
         let (piece, layout) = self.allocate(bytes.max(1));
         filling.outside.push((piece, layout));
+        filling.memory.grow(layout.size());
         piece
+    }
+
+    /// Counts the memory as that of a memtable that takes no more entries.
+    ///
+    /// # Safety
+    /// As for [`Arena::take`].
+    pub(super) unsafe fn seal(&self) {
+        // SAFETY: the caller is the only one to touch this.
+        unsafe { &mut *self.filling.get() }.memory.move_to(Item::SealedMemtables);
     }
 
     /// Calls `visit` with every unit given out.
@@ -145,6 +164,7 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
         assert!(block < Self::BLOCKS_MAX, "a memtable is sealed long before its arena is full");
         let (start, layout) = self.allocate(block_bytes_after(self.bytes()));
         filling.blocks.push(layout);
+        filling.memory.grow(layout.size());
         filling.used = 0;
         filling.capacity = Self::capacity_of(layout.size());
         // SAFETY: the place is within the table, and no reference to it is

@@ -10,6 +10,7 @@
 use std::ptr;
 
 use super::arena::Arena;
+use crate::budget::Charge;
 use crate::key::Trailer;
 
 /// An entry with more bytes than this keeps them outside of the blocks.
@@ -33,13 +34,22 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entries {
-    pub(super) fn new() -> Entries {
-        Entries { arena: Arena::new() }
+    pub(super) fn new(memory: &Charge) -> Entries {
+        Entries { arena: Arena::new(memory) }
     }
 
     #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.arena.bytes()
+    }
+
+    /// See [`Arena::seal`].
+    ///
+    /// # Safety
+    /// Only the writer may call this.
+    pub(super) unsafe fn seal(&self) {
+        // SAFETY: the caller is the writer.
+        unsafe { self.arena.seal() };
     }
 
     /// Reads an entry.

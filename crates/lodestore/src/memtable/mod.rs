@@ -21,6 +21,7 @@ mod tests;
 use std::ops::ControlFlow;
 
 use self::tree::{Hand, Tree};
+use crate::budget::{Account, Charge, Item};
 use crate::key::{KeyOrder, Trailer};
 use crate::sync::Arc;
 
@@ -38,9 +39,10 @@ pub(crate) struct MemtableWriter {
 }
 
 impl Memtable {
-    /// An empty memtable and its writer.
-    pub(crate) fn new(order: KeyOrder) -> (Arc<Memtable>, MemtableWriter) {
-        let memtable = Arc::new(Memtable { tree: Tree::new(order) });
+    /// An empty memtable and its writer. Its memory is charged to `account`.
+    pub(crate) fn new(order: KeyOrder, account: &Arc<Account>) -> (Arc<Memtable>, MemtableWriter) {
+        let memory = Charge::new(account, Item::Memtables);
+        let memtable = Arc::new(Memtable { tree: Tree::new(order, &memory) });
         let writer = MemtableWriter { memtable: Arc::clone(&memtable), hand: Hand::default() };
         (memtable, writer)
     }
@@ -97,6 +99,14 @@ impl MemtableWriter {
     pub(crate) fn insert(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) {
         // SAFETY: this is the only writer, and it is borrowed mutably.
         unsafe { self.memtable.tree.insert(&mut self.hand, user_key, trailer, value) };
+    }
+}
+
+impl Drop for MemtableWriter {
+    /// Nothing is added any more: what the memtable holds waits for its flush.
+    fn drop(&mut self) {
+        // SAFETY: this is the only writer, and it is borrowed mutably.
+        unsafe { self.memtable.tree.seal() };
     }
 }
 

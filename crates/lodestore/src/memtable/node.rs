@@ -22,6 +22,7 @@ use std::mem::MaybeUninit;
 
 use super::arena::Arena;
 use super::entry::EntryRef;
+use crate::budget::Charge;
 use crate::key::common_prefix_bytes;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -353,13 +354,22 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    pub(super) fn new() -> Nodes {
-        Nodes { arena: Arena::new() }
+    pub(super) fn new(memory: &Charge) -> Nodes {
+        Nodes { arena: Arena::new(memory) }
     }
 
     #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.arena.bytes()
+    }
+
+    /// See [`Arena::seal`].
+    ///
+    /// # Safety
+    /// Only the writer may call this.
+    pub(super) unsafe fn seal(&self) {
+        // SAFETY: the caller is the writer.
+        unsafe { self.arena.seal() };
     }
 
     /// The node that `reference` names.

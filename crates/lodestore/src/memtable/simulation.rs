@@ -35,7 +35,8 @@ fn key(i: u64) -> Vec<u8> {
 
 /// Inserts `key_of(i)` with trailer `i + 1` and publishes `i + 1`.
 fn run(entries: u64, key_of: fn(u64) -> Vec<u8>) {
-    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise);
+    let (memtable, mut writer) =
+        Memtable::new(KeyOrder::Bytewise, &crate::budget::Account::unlimited());
     let published = Arc::new(AtomicU64::new(0));
     let readers: Vec<_> = (0..2)
         .map(|which| {

@@ -63,7 +63,7 @@ struct Pair {
 
 impl Pair {
     fn new(order: KeyOrder) -> Pair {
-        let (memtable, writer) = Memtable::new(order.clone());
+        let (memtable, writer) = Memtable::new(order.clone(), &crate::budget::Account::unlimited());
         Pair { order, memtable, writer, entries: Vec::new() }
     }
 
@@ -334,7 +334,7 @@ fn cursors_are_exact_during_writes() {
 }
 
 fn concurrent(order: KeyOrder, count: u64, key: impl Fn(u64) -> Vec<u8> + Sync) {
-    let (memtable, mut writer) = Memtable::new(order.clone());
+    let (memtable, mut writer) = Memtable::new(order.clone(), &crate::budget::Account::unlimited());
     let published = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for forward in [true, false] {
@@ -396,7 +396,8 @@ fn check_snapshot(memtable: &Arc<Memtable>, order: &KeyOrder, visible: u64, forw
 /// keeps everything alive.
 #[test]
 fn memory_lives_as_long_as_the_last_reference() {
-    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise);
+    let (memtable, mut writer) =
+        Memtable::new(KeyOrder::Bytewise, &crate::budget::Account::unlimited());
     for i in 0..1_000 {
         writer.insert(&decimal(i), trailer(i, Kind::Put), &[7; 1_000]);
     }
@@ -412,7 +413,8 @@ fn memory_lives_as_long_as_the_last_reference() {
 /// Memory is counted as it is taken, starts small and stays near the payload.
 #[test]
 fn memory_follows_the_payload() {
-    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise);
+    let (memtable, mut writer) =
+        Memtable::new(KeyOrder::Bytewise, &crate::budget::Account::unlimited());
     assert!(memtable.memory_bytes() <= 32 << 10, "{}", memtable.memory_bytes());
     let mut random = Random(41);
     let mut keys = BTreeMap::new();

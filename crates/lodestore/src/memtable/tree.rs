@@ -19,6 +19,7 @@ use super::entry::{Entries, Entry, EntryRef};
 use super::node::{
     Bound, EMPTY, Found, HEAD_DECIDES, Node, Nodes, Prefix, WIDTH, head_of, reference_of,
 };
+use crate::budget::Charge;
 use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -57,13 +58,13 @@ pub(super) struct Position<'a> {
 pub(super) struct Hand(Option<(u32, usize)>);
 
 impl Tree {
-    pub(super) fn new(order: KeyOrder) -> Tree {
-        let nodes = Nodes::new();
+    pub(super) fn new(order: KeyOrder, memory: &Charge) -> Tree {
+        let nodes = Nodes::new(memory);
         // SAFETY: nobody else knows these nodes yet.
         let root = unsafe { nodes.add(0, (Bound::NONE, Bound::NONE), Prefix(b""), &[]) };
         Tree {
             order,
-            entries: Entries::new(),
+            entries: Entries::new(memory),
             nodes,
             root: AtomicU32::new(root),
             count: AtomicU64::new(0),
@@ -74,6 +75,18 @@ impl Tree {
     #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.entries.bytes() + self.nodes.bytes()
+    }
+
+    /// Counts the memory as that of a memtable that takes no more entries.
+    ///
+    /// # Safety
+    /// Only the writer may call this.
+    pub(super) unsafe fn seal(&self) {
+        // SAFETY: the caller is the writer.
+        unsafe {
+            self.entries.seal();
+            self.nodes.seal();
+        }
     }
 
     #[inline]

@@ -4,7 +4,9 @@ use crate::memtable::Memtable;
 
 /// Three memtables with entries dealt out in turn, and all entries in order.
 fn dealt(entries: u64) -> (Vec<Source>, Vec<(Vec<u8>, Trailer)>) {
-    let mut tables: Vec<_> = (0..3).map(|_| Memtable::new(KeyOrder::Bytewise)).collect();
+    let mut tables: Vec<_> = (0..3)
+        .map(|_| Memtable::new(KeyOrder::Bytewise, &crate::budget::Account::unlimited()))
+        .collect();
     let mut all = Vec::new();
     for i in 0..entries {
         // Few keys, of which some begin alike for more than a head.

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
+use crate::budget::Reservation;
 use crate::error::{Error, Result};
 use crate::fs::WritableFile;
 use crate::key::{FileId, InternalKey, Kind, Trailer, hash, kind_of, sequence_of};
@@ -40,6 +41,7 @@ pub(crate) struct TableBuilder {
     filter: Option<FilterBuilder>,
     witness: Witness,
     properties: Properties,
+    memory: Reservation,
 }
 
 impl TableBuilder {
@@ -72,6 +74,7 @@ impl TableBuilder {
                 ..Properties::default()
             },
             compressor,
+            memory: settings.buffers.reserve(WRITE_BYTES),
             settings,
         })
     }
@@ -151,7 +154,17 @@ impl TableBuilder {
         let out = &mut self.out.buffer;
         let checksum = self.compressor.seal(&self.raw, out, self.id, offset);
         self.witness.add(checksum);
-        self.out.write_if_full()
+        self.out.write_if_full()?;
+        if self.out.buffer.is_empty() {
+            self.memory.resize(self.memory_bytes());
+        }
+        Ok(())
+    }
+
+    /// About what the builder holds.
+    fn memory_bytes(&self) -> usize {
+        let filter = self.filter.as_ref().map_or(0, FilterBuilder::memory_bytes);
+        WRITE_BYTES + 3 * self.settings.block_bytes + 2 * self.index.bytes() + filter
     }
 
     /// Writes what is left, syncs and closes the file. The caller sets the

@@ -74,8 +74,7 @@ impl TableCursor {
         if let Some(block) = self.table.cached_block(index, &self.context) {
             return Ok(block);
         }
-        let statistics = &self.context.statistics;
-        match self.readahead.step(&self.table, index, direction, statistics)? {
+        match self.readahead.step(&self.table, index, direction, &self.context)? {
             None => self.table.read_block(index, &self.context),
             Some(stored) => {
                 let block = self.table.decode_block(index, stored)?;

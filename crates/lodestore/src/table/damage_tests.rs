@@ -95,7 +95,7 @@ fn every_flipped_byte_is_harmless_and_seen() {
                 match open(damaged, &meta, &ORDER) {
                     Err(error) => assert!(error.is_corruption(), "byte {position}: {error}"),
                     Ok(table) => {
-                        let seen = table.verify().unwrap_err();
+                        let seen = table.verify(&context()).unwrap_err();
                         assert!(seen.is_corruption(), "byte {position}: {seen}");
                         if mask == 0x01 {
                             read_everything(&table, &entries);
@@ -128,7 +128,7 @@ fn a_damaged_filter_denies_nothing() {
     let table = open(bytes, &meta, &ORDER).unwrap();
     assert!(!table.has_filter());
     assert_eq!(read_everything(&table, &entries), 0);
-    assert!(table.verify().is_err());
+    assert!(table.verify(&context()).is_err());
 }
 
 /// A table cut anywhere, or longer than recorded, is refused, also when the

@@ -44,6 +44,11 @@ impl FilterBuilder {
         self.hashes.push(hash);
     }
 
+    /// Memory that the hashes take.
+    pub(super) fn memory_bytes(&self) -> usize {
+        8 * self.hashes.capacity()
+    }
+
     /// About how long the section will be.
     pub(super) fn bytes(&self) -> usize {
         self.hashes.len() * usize::from(self.bits_per_key) / 8

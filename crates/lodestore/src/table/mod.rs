@@ -48,6 +48,7 @@ mod tests;
 #[cfg(test)]
 mod damage_tests;
 
+use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
 
 pub(crate) use block::Block;
@@ -87,6 +88,8 @@ pub(crate) struct TableSettings {
     pub(crate) filter_bits_per_key: u8,
     pub(crate) compression: Compression,
     pub(crate) order: KeyOrder,
+    /// What the builder's buffers are charged to.
+    pub(crate) buffers: Charge,
 }
 
 /// A key to look up in many tables, with what is computed once for all.

@@ -2,11 +2,12 @@
 //! 8 KiB to 256 KiB, so that a long scan makes few system calls and a short
 //! one reads little that it does not need.
 
+use crate::budget::Reservation;
 use crate::error::Result;
-use crate::stats::{Counter, Statistics};
+use crate::stats::Counter;
 
 use super::format;
-use super::reader::{BlockIndex, Table};
+use super::reader::{BlockIndex, ReadContext, Table};
 
 const SPAN_BYTES_MIN: u64 = 8 << 10;
 const SPAN_BYTES_MAX: u64 = 256 << 10;
@@ -31,6 +32,7 @@ pub(super) struct Readahead {
     /// Steps to a neighbouring block so far, in one direction.
     steps: u32,
     span_bytes: u64,
+    memory: Option<Reservation>,
 }
 
 impl Readahead {
@@ -47,14 +49,14 @@ impl Readahead {
         table: &Table,
         block: BlockIndex,
         direction: Direction,
-        statistics: &Statistics,
+        context: &ReadContext,
     ) -> Result<Option<&[u8]>> {
         self.steps = self.steps.saturating_add(1);
         if self.steps < STEPS_BEFORE_SPANS {
             self.span_bytes = SPAN_BYTES_MIN;
             return Ok(None);
         }
-        self.take(table, block, direction, statistics).map(Some)
+        self.take(table, block, direction, context).map(Some)
     }
 
     /// The block's stored bytes, and those of its neighbours read ahead.
@@ -63,11 +65,11 @@ impl Readahead {
         table: &Table,
         block: BlockIndex,
         direction: Direction,
-        statistics: &Statistics,
+        context: &ReadContext,
     ) -> Result<&[u8]> {
         let place = table.block_place(block);
         if !self.holds(place.offset, place.stored_bytes) {
-            self.fill(table, block, direction, statistics)?;
+            self.fill(table, block, direction, context)?;
         }
         let start = (place.offset - self.offset) as usize;
         Ok(&self.buffer[start..start + place.stored_bytes])
@@ -84,17 +86,19 @@ impl Readahead {
         table: &Table,
         block: BlockIndex,
         direction: Direction,
-        statistics: &Statistics,
+        context: &ReadContext,
     ) -> Result<()> {
         let (first, end) = span(table, block, direction, self.span_bytes);
         let length = (end - first) as usize;
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
+            let memory = self.memory.get_or_insert_with(|| context.buffers.reserve(0));
+            memory.resize(self.buffer.capacity());
         }
         self.filled = 0;
         format::read_at(&*table.file, first, &mut self.buffer[..length], &table.path)?;
         (self.offset, self.filled) = (first, length);
-        statistics.add(Counter::BlockBytesRead, end - first);
+        context.statistics.add(Counter::BlockBytesRead, end - first);
         self.span_bytes = (self.span_bytes * 2).clamp(SPAN_BYTES_MIN, SPAN_BYTES_MAX);
         Ok(())
     }

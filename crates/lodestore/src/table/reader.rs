@@ -11,7 +11,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::cache::Cache;
+use crate::budget::Charge;
+use crate::cache::{BlockKind, Cache};
 use crate::error::{Error, Result};
 use crate::fs::{ReadRequest, ReadResult, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST, Trailer};
@@ -55,6 +56,8 @@ pub(crate) struct ReadContext {
     /// Whether blocks that had to be read are kept in the cache.
     pub(crate) fill_cache: bool,
     pub(crate) statistics: Arc<Statistics>,
+    /// What buffers for reading ahead are charged to.
+    pub(crate) buffers: Charge,
 }
 
 /// A table that is open for reading.
@@ -233,7 +236,8 @@ impl Table {
         context.statistics.add(Counter::CacheMisses, 1);
         if context.fill_cache {
             let offset = self.index.block_offset(block.index() as usize);
-            context.cache.insert(self.cache_file, offset, Arc::clone(block.bytes()));
+            let bytes = Arc::clone(block.bytes());
+            context.cache.insert(self.cache_file, offset, BlockKind::Data, bytes);
         }
     }
 

@@ -5,6 +5,7 @@ use crate::sync::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::fs::{ReadableFile, WritableFile};
@@ -67,7 +68,13 @@ impl WritableFile for BytesSink {
 pub(super) type Entry = (Vec<u8>, Trailer, Vec<u8>);
 
 pub(super) fn settings(block_bytes: usize, compression: Compression) -> TableSettings {
-    TableSettings { block_bytes, filter_bits_per_key: 10, compression, order: KeyOrder::Bytewise }
+    TableSettings {
+        block_bytes,
+        filter_bits_per_key: 10,
+        compression,
+        order: KeyOrder::Bytewise,
+        buffers: buffers(),
+    }
 }
 
 /// The bytes of a table of `entries`, and what the manifest would know.
@@ -101,7 +108,12 @@ pub(super) fn context() -> ReadContext {
         cache: Cache::new(1 << 20),
         fill_cache: true,
         statistics: Arc::new(Statistics::default()),
+        buffers: buffers(),
     }
+}
+
+pub(super) fn buffers() -> Charge {
+    Charge::new(&Account::unlimited(), Item::Cursors)
 }
 
 /// A small generator of numbers that follow from a seed (xorshift64*).

@@ -44,7 +44,7 @@ impl Comparator for IgnoringCase {
 fn opened(entries: &[Entry], settings: &TableSettings) -> Arc<Table> {
     let (bytes, meta) = build(entries, settings);
     let table = open(bytes, &meta, &settings.order).unwrap();
-    assert_eq!(table.verify().unwrap().entries, entries.len() as u64);
+    assert_eq!(table.verify(&context()).unwrap().entries, entries.len() as u64);
     table
 }
 
@@ -285,7 +285,7 @@ fn an_overriding_sequence_number_replaces_all() {
     let (bytes, mut meta) = build(&entries, &settings(400, Compression::Lz4));
     meta.sequence_override = Some(77);
     let table = open(bytes, &meta, &KeyOrder::Bytewise).unwrap();
-    table.verify().unwrap();
+    table.verify(&context()).unwrap();
     let expected: Vec<Entry> = entries
         .iter()
         .map(|(key, _, value)| (key.clone(), trailer(77, Kind::Put), value.clone()))

@@ -3,7 +3,6 @@
 
 use crate::error::{Error, Result};
 use crate::key::{InternalKey, KeyOrder, Trailer, hash, sequence_of};
-use crate::stats::Statistics;
 
 use super::Checked;
 use super::block::Block;
@@ -14,7 +13,7 @@ use super::format::{self, HEADER_BYTES, Witness, tag};
 use super::layout::flag;
 use super::properties::Properties;
 use super::readahead::{Direction, Readahead};
-use super::reader::{BlockIndex, Table, check_header};
+use super::reader::{BlockIndex, ReadContext, Table, check_header};
 
 /// What a verified table holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub(crate) struct TableCounts {
 impl Table {
     /// Reads every byte of the file, past the cache, and checks all checksums,
     /// the order of entries, index, filter and counts.
-    pub(crate) fn verify(&self) -> Result<TableCounts> {
+    pub(crate) fn verify(&self, context: &ReadContext) -> Result<TableCounts> {
         let bytes = self.file.length().map_err(|e| Error::io(&self.path, "read length of", e))?;
         check_header(&*self.file, self.id, &self.path)?;
         if format::Footer::read(&*self.file, bytes, &self.path)? != self.footer {
@@ -37,10 +36,10 @@ impl Table {
         }
         let mut witness = Witness::new();
         let mut walk = Walk::default();
-        let (mut readahead, statistics) = (Readahead::default(), Statistics::default());
+        let mut readahead = Readahead::default();
         for index in 0..self.blocks() {
             let place = self.block_place(index);
-            let stored = readahead.take(self, index, Direction::Forward, &statistics)?;
+            let stored = readahead.take(self, index, Direction::Forward, context)?;
             witness.add(stored_checksum(stored).unwrap_or(0));
             let block = self.decode_block(index, stored)?;
             self.verify_block(index, &block, &mut walk)

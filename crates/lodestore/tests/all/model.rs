@@ -29,12 +29,16 @@ struct Reached {
     entries_dropped: u64,
     several_levels: usize,
     custom_orders: usize,
+    files_closed: u64,
+    early_flushes: u64,
 }
 
 impl Reached {
     fn add_counters(&mut self, statistics: &Statistics) {
         self.flushes += statistics.get(Counter::Flushes);
         self.compactions += statistics.get(Counter::Compactions);
+        self.files_closed += statistics.get(Counter::FilesClosed);
+        self.early_flushes += statistics.get(Counter::EarlyFlushes);
         self.entries_dropped += statistics.get(Counter::CompactionEntriesDropped);
     }
 
@@ -89,6 +93,8 @@ impl Reached {
             ("entries_dropped", self.entries_dropped as usize),
             ("several_levels", self.several_levels),
             ("custom_orders", self.custom_orders),
+            ("files_closed", self.files_closed as usize),
+            ("early_flushes", self.early_flushes as usize),
         ];
         for (name, count) in counts {
             assert!(count > 0, "the histories never came to {name}: {self:?}");

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
 use crate::cursor::Cursor;
@@ -75,6 +76,7 @@ fn compact(
             filter_bits_per_key: 0,
             compression: Compression::None,
             order: KeyOrder::Bytewise,
+            buffers: Charge::new(&Account::unlimited(), Item::Compactions),
         };
         let file = fs.create(path).unwrap();
         let builder = TableBuilder::new(file, path, FileId(1), settings)?;
@@ -92,6 +94,7 @@ fn compact(
         cache: Cache::new(0),
         fill_cache: false,
         statistics: Arc::new(Statistics::default()),
+        buffers: Charge::new(&Account::unlimited(), Item::Cursors),
     };
     let (table, mut kept) = (Arc::new(table), Vec::new());
     let mut cursor = table.cursor(context);
