@@ -9,6 +9,7 @@ mod error;
 mod sync;
 mod scheduler;
 mod stats;
+mod bucket;
 
 // Bytes: numbers, keys and their order, checksums.
 mod coding;
@@ -55,7 +56,7 @@ pub use db::{
     Db, DbCursor, Family, LevelStats, LogPin, Range, ReadOptions, Snapshot, Stats, Updates, Value,
     VerifyReport,
 };
-pub use error::{Error, Result};
+pub use error::{Error, Result, StallCause};
 pub use fs::{Fs, MemFs, OsFs};
 pub use key::{
     Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber,

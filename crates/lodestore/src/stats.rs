@@ -76,6 +76,22 @@ counters! {
     StallLevel0Micros => "stall.level0-micros",
     /// Microseconds that writers were held back because flushes lagged.
     StallMemtableMicros => "stall.memtable-micros",
+    /// Microseconds that writers were held back because of compaction debt.
+    StallDebtMicros => "stall.debt-micros",
+    /// Writes that were paced because level 0 was long.
+    SlowdownsLevel0 => "stall.level0-slowdowns",
+    /// Writes that were paced because flushes lagged.
+    SlowdownsMemtable => "stall.memtable-slowdowns",
+    /// Writes that were paced because of compaction debt.
+    SlowdownsDebt => "stall.debt-slowdowns",
+    /// Writes that waited at the limit of level 0.
+    StopsLevel0 => "stall.level0-stops",
+    /// Writes that waited because all memtables were full.
+    StopsMemtable => "stall.memtable-stops",
+    /// Writes that waited at the limit of compaction debt.
+    StopsDebt => "stall.debt-stops",
+    /// Writes that failed because they would have had to wait.
+    WritesRefused => "stall.refused",
     /// Manifest records written.
     ManifestEdits => "manifest.edits",
     /// Manifests begun anew.
