@@ -126,7 +126,7 @@ impl Settings {
 
     /// How `workload` writes.
     pub fn write_options(&self, workload: &Workload) -> WriteOptions {
-        WriteOptions { sync: self.sync || workload.sync }
+        WriteOptions { sync: self.sync || workload.sync, ..Default::default() }
     }
 
     /// The longest value of the run.

@@ -8,6 +8,31 @@ use std::sync::Arc;
 /// What every fallible call of this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// What a writer may have to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum StallCause {
+    /// Full memtables wait for their flush.
+    Flush,
+    /// Level 0 has many tables.
+    Level0,
+    /// Compactions are many bytes behind.
+    Debt,
+    /// The log is being written for others.
+    Log,
+}
+
+impl fmt::Display for StallCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StallCause::Flush => "full memtables wait for their flush",
+            StallCause::Level0 => "level 0 has many tables",
+            StallCause::Debt => "compactions are behind",
+            StallCause::Log => "the log is being written for others",
+        })
+    }
+}
+
 /// Why a call failed. Cloning is cheap: a failure in the background is kept
 /// and told to every later caller that it concerns.
 #[derive(Clone, Debug)]
@@ -50,6 +75,12 @@ pub enum Error {
         path: PathBuf,
         /// The process that holds it, where the system tells.
         holder_pid: Option<u32>,
+    },
+    /// The write would have had to wait longer than it may. Nothing was
+    /// written; trying again later helps.
+    Stalled {
+        /// What it would have waited for.
+        cause: StallCause,
     },
     /// There is no database, family or file of this name.
     Missing {
@@ -123,6 +154,7 @@ impl fmt::Display for Error {
             Error::Busy { path, holder_pid: None } => {
                 write!(f, "Busy: {} is locked by another opener", path.display())
             }
+            Error::Stalled { cause } => write!(f, "Stalled: {cause}"),
             Error::Missing { what } => write!(f, "Missing: {what}"),
             Error::MergeFailed { operator, key } => {
                 let key = key.escape_ascii();

@@ -10,6 +10,7 @@ mod sync;
 mod scheduler;
 mod budget;
 mod stats;
+mod bucket;
 
 // Bytes: numbers, keys and their order, checksums.
 mod coding;
@@ -57,7 +58,7 @@ pub use db::{
     Db, DbCursor, Family, LevelStats, LogPin, MemoryStats, Range, ReadOptions, Snapshot, Stats,
     Updates, Value, VerifyReport,
 };
-pub use error::{Error, Result};
+pub use error::{Error, Result, StallCause};
 pub use fs::{Fs, MemFs, OsFs};
 pub use key::{
     Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber,

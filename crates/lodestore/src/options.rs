@@ -2,6 +2,7 @@
 //! see these types; those above take the few values that they need.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::budget::{BUDGET_BYTES_MIN, Budget};
 use crate::cache::Cache;
@@ -129,7 +130,8 @@ pub struct FamilyOptions {
     pub merge_operator: Option<SharedMergeOperator>,
     /// A memtable of this size is sealed and flushed. At most 4 GiB.
     pub memtable_bytes: usize,
-    /// Sealed memtables that may wait for their flush before writers wait.
+    /// Sealed memtables of this family that may wait for their flush. While as
+    /// many wait, its writers are paced by the room left in the active one.
     pub sealed_memtables_max: usize,
     /// Data blocks are closed at this size, before compression.
     pub block_bytes: usize,
@@ -141,10 +143,15 @@ pub struct FamilyOptions {
     pub table_bytes: u64,
     /// Level-0 tables that start a compaction.
     pub level0_compaction_files: usize,
-    /// Level-0 tables from which writers are slowed down, more with each.
+    /// Level-0 tables beyond which writers are paced, slower with each.
     pub level0_slowdown_files: usize,
     /// Level-0 tables at which writers wait.
     pub level0_stop_files: usize,
+    /// Bytes that compactions have yet to read and write beyond which writers
+    /// are paced.
+    pub debt_slowdown_bytes: u64,
+    /// The same, at which writers wait.
+    pub debt_stop_bytes: u64,
     /// Target size of the first level below level 0.
     pub level1_bytes: u64,
     /// How many times larger each further level is.
@@ -165,6 +172,8 @@ impl Default for FamilyOptions {
             level0_compaction_files: 4,
             level0_slowdown_files: 20,
             level0_stop_files: 36,
+            debt_slowdown_bytes: 64 << 30,
+            debt_stop_bytes: 256 << 30,
             level1_bytes: 256 << 20,
             level_multiplier: 10,
         }
@@ -199,6 +208,12 @@ impl FamilyOptions {
                  must hold; they are {files:?}"
             )));
         }
+        let debts = [self.debt_slowdown_bytes, self.debt_stop_bytes];
+        if !debts.is_sorted() {
+            return Err(Error::invalid(format!(
+                "debt_slowdown_bytes <= debt_stop_bytes must hold; they are {debts:?}"
+            )));
+        }
         Ok(())
     }
 }
@@ -210,4 +225,17 @@ pub struct WriteOptions {
     /// survives the end of the process, but power loss may take back the
     /// newest ones.
     pub sync: bool,
+    /// Where background work is behind and the write would be held back, fail
+    /// at once with [`Error::Stalled`] instead. Nothing is written then.
+    pub no_slowdown: bool,
+    /// How long the write may be held back, or wait for writers before it.
+    /// Then it fails with [`Error::Stalled`], and nothing is written. Once its
+    /// turn to be logged has come it goes through, however slow the log is.
+    pub deadline: Option<Duration>,
+}
+
+impl WriteOptions {
+    /// A write that survives power loss, and waits as long as it takes.
+    pub const SYNCED: WriteOptions =
+        WriteOptions { sync: true, no_slowdown: false, deadline: None };
 }

@@ -11,7 +11,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+/// A wait with a limit advances the clock of a seeded scheduler in steps of
+/// this, so that others can end it before the limit.
+const SEEDED_STEP: Duration = Duration::from_millis(1);
 
 /// Which threads a job may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +102,29 @@ impl Scheduler {
             Source::Seeded { nanos, .. } => {
                 nanos.fetch_add(duration.as_nanos() as u64, Ordering::Relaxed);
                 thread::yield_now();
+            }
+        }
+    }
+
+    /// Releases the lock that `guard` holds on `mutex`, waits for a
+    /// notification of `condvar`, at most `duration`, and takes it again. May
+    /// return early without either: call it in a loop. In a seeded scheduler
+    /// the clock moves on a little and others get their turn.
+    pub(crate) fn wait_on<'a, T>(
+        &self,
+        condvar: &Condvar,
+        mutex: &'a Mutex<T>,
+        guard: MutexGuard<'a, T>,
+        duration: Duration,
+    ) -> MutexGuard<'a, T> {
+        match &self.source {
+            #[cfg(not(simulation))]
+            Source::System { .. } => condvar.wait_for(guard, duration),
+            _ => {
+                let _ = condvar;
+                drop(guard);
+                self.sleep(duration.min(SEEDED_STEP));
+                mutex.lock()
             }
         }
     }

@@ -82,6 +82,22 @@ counters! {
     EarlyFlushes => "flush.early",
     /// Microseconds that writers were held back for want of memory.
     StallMemoryMicros => "stall.memory-micros",
+    /// Microseconds that writers were held back because of compaction debt.
+    StallDebtMicros => "stall.debt-micros",
+    /// Writes that were paced because level 0 was long.
+    SlowdownsLevel0 => "stall.level0-slowdowns",
+    /// Writes that were paced because flushes lagged.
+    SlowdownsMemtable => "stall.memtable-slowdowns",
+    /// Writes that were paced because of compaction debt.
+    SlowdownsDebt => "stall.debt-slowdowns",
+    /// Writes that waited at the limit of level 0.
+    StopsLevel0 => "stall.level0-stops",
+    /// Writes that waited because all memtables were full.
+    StopsMemtable => "stall.memtable-stops",
+    /// Writes that waited at the limit of compaction debt.
+    StopsDebt => "stall.debt-stops",
+    /// Writes that failed because they would have had to wait.
+    WritesRefused => "stall.refused",
     /// Manifest records written.
     ManifestEdits => "manifest.edits",
     /// Manifests begun anew.

@@ -104,6 +104,17 @@ impl Condvar {
         self.0.wait(guard).expect(POISONED)
     }
 
+    /// [`Condvar::wait`] for at most `duration` of real time. The simulation
+    /// has no such time: see `Scheduler::wait_on`, which is the caller.
+    #[cfg(not(simulation))]
+    pub(crate) fn wait_for<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        duration: std::time::Duration,
+    ) -> MutexGuard<'a, T> {
+        self.0.wait_timeout(guard, duration).expect(POISONED).0
+    }
+
     pub(crate) fn notify_one(&self) {
         self.0.notify_one();
     }

@@ -218,7 +218,7 @@ impl RustApi {
 
     fn single(&mut self, change: &Change, sync: bool) -> Answer<Output> {
         let family = self.family(&change.family)?;
-        let (options, key) = (WriteOptions { sync }, change.key.bytes());
+        let (options, key) = (WriteOptions { sync, ..Default::default() }, change.key.bytes());
         let result = match (&change.action, sync) {
             (Action::Put(value), true) => family.put_with(&options, &key, &value.bytes()),
             (Action::Put(value), false) => family.put(&key, &value.bytes()),
@@ -236,7 +236,7 @@ impl RustApi {
             let family = self.family(&change.family)?;
             add(&mut batch, &family, change);
         }
-        let written = self.opened()?.db.write_with(&WriteOptions { sync }, &mut batch);
+        let written = self.opened()?.db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch);
         self.check(written).map(|_| Output::Done)
     }
 

@@ -47,7 +47,7 @@ pub fn run(target: &Target, load: &Load) -> Done {
     let mut loader = Loader {
         db: &db,
         family: &family,
-        options: WriteOptions { sync: load.sync },
+        options: WriteOptions { sync: load.sync, ..Default::default() },
         batch: WriteBatch::new(),
         written: 0,
         bytes: 0,

@@ -73,12 +73,12 @@ pub fn put(target: &Target, put: &Put) -> Done {
     let (key, value) = (target.bytes(&put.key)?, target.bytes(&put.value)?);
     let absent = if put.create { Absent::Create } else { Absent::Refuse };
     let (_db, family) = target.open_for_writing(absent)?;
-    Ok(family.put_with(&WriteOptions { sync: put.sync }, &key, &value)?)
+    Ok(family.put_with(&WriteOptions { sync: put.sync, ..Default::default() }, &key, &value)?)
 }
 
 /// Removes an entry.
 pub fn delete(target: &Target, delete: &Delete) -> Done {
     let key = target.bytes(&delete.key)?;
     let (_db, family) = target.open_for_writing(Absent::Refuse)?;
-    Ok(family.delete_with(&WriteOptions { sync: delete.sync }, &key)?)
+    Ok(family.delete_with(&WriteOptions { sync: delete.sync, ..Default::default() }, &key)?)
 }

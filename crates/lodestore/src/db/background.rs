@@ -12,14 +12,14 @@ use crate::batch::FamilyId;
 use crate::compact::pick::Running;
 use crate::error::{Error, Result};
 use crate::scheduler::Lane;
-use crate::stats::Counter;
-use crate::sync::thread::catch_panic;
+use crate::sync::thread::{Panic, catch_panic};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use super::compaction::Job;
+use super::compaction::{Failed, Job, Outcome};
 use super::engine::Engine;
 use super::flush::SealGroup;
 use super::health::may_pass;
+use super::pressure::Meters;
 
 /// How long a job that failed for want of space waits before the next try.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -38,9 +38,17 @@ pub(crate) struct BackgroundState {
     /// Memtables to flush, oldest first. A group stays until it is installed.
     pub(crate) groups: VecDeque<Arc<SealGroup>>,
     pub(crate) is_flushing: bool,
+    /// When the flush that runs began.
+    pub(crate) flushing_since: Option<Duration>,
     /// What compactions work on.
     running: BTreeMap<FamilyId, Running>,
     pub(crate) compactions: usize,
+    /// The same in numbers, by the number of the first input.
+    pub(crate) at_work: BTreeMap<u64, Work>,
+    /// What flushes and compactions achieve.
+    pub(crate) meters: Meters,
+    /// True while some family's level 0 or debt holds its writers back.
+    pub(crate) compactions_are_behind: bool,
     /// Compactions asked for by a caller, who works through them alone.
     pub(crate) manual: usize,
     pub(crate) is_closing: bool,
@@ -48,6 +56,19 @@ pub(crate) struct BackgroundState {
     pub(crate) retrying_flush: Option<Error>,
     /// The last failure of a compaction that is being retried.
     pub(crate) retrying_compaction: Option<Error>,
+    /// The failure that ended compactions until `resume`: a table that cannot
+    /// be read, or one that cannot be written. Nothing else stops for that.
+    pub(crate) failed_compaction: Option<Error>,
+}
+
+/// A compaction at work, in numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    /// From, to.
+    pub(crate) levels: (usize, usize),
+    pub(crate) tables: usize,
+    pub(crate) bytes: u64,
+    pub(crate) begin: Duration,
 }
 
 impl BackgroundState {
@@ -56,9 +77,18 @@ impl BackgroundState {
         self.running.get(&family).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn begin(&mut self, job: &Job) {
-        self.running.entry(job.family()).or_default().add(job.plan());
+    pub(crate) fn begin(&mut self, job: &Job, begin: Duration) {
+        let plan = job.plan();
+        self.running.entry(job.family()).or_default().add(plan);
         self.compactions += 1;
+        let levels = (plan.level_from, plan.level_to);
+        let (tables, bytes) = (plan.tables().count(), plan.bytes());
+        self.at_work.insert(job.number(), Work { levels, tables, bytes, begin });
+    }
+
+    /// Why compactions do not go on, if they do not.
+    pub(crate) fn compaction_failure(&self) -> Option<Error> {
+        self.failed_compaction.clone().or_else(|| self.retrying_compaction.clone())
     }
 
     pub(crate) fn end(&mut self, job: &Job) {
@@ -68,6 +98,17 @@ impl BackgroundState {
             self.running.remove(&job.family());
         }
         self.compactions -= 1;
+        self.at_work.remove(&job.number());
+    }
+
+    /// Counts what a compaction that ends now has taken off writers' hands.
+    pub(crate) fn measure(&mut self, job: &Job, end: Duration) {
+        let Some(work) = self.at_work.get(&job.number()) else { return };
+        let bytes = job.user_bytes();
+        if work.levels.0 == 0 {
+            self.meters.level0.add(work.begin, end, bytes);
+        }
+        self.meters.compaction.add(work.begin, end, bytes);
     }
 }
 
@@ -95,6 +136,7 @@ impl Engine {
         let mut state = self.background.lock();
         state.groups.push_back(group);
         self.start_flushing(&mut state);
+        self.tell_pacers(&mut state);
     }
 
     fn start_flushing(self: &Arc<Self>, state: &mut BackgroundState) {
@@ -123,9 +165,13 @@ impl Engine {
             let next = state.groups.front().cloned();
             let stop = state.is_closing || self.health.check().is_err();
             match next {
-                Some(group) if !stop => group,
+                Some(group) if !stop => {
+                    state.flushing_since = Some(self.shared.scheduler.now());
+                    group
+                }
                 _ => {
                     state.is_flushing = false;
+                    state.flushing_since = None;
                     self.background.notify();
                     return;
                 }
@@ -150,7 +196,7 @@ impl Engine {
     }
 
     /// After a failure in the background: waits a little if it may pass by
-    /// itself, else makes the database read-only.
+    /// itself, else makes the database read-only. Writers in line are told.
     fn retry_or_fail(
         &self,
         error: Error,
@@ -161,10 +207,13 @@ impl Engine {
             *retrying(&mut state) = Some(error);
             self.background.notify();
             drop(state);
+            self.wake_writers();
             self.shared.scheduler.sleep(RETRY_PAUSE);
         } else {
             self.health.fail(error);
             self.background.notify();
+            drop(state);
+            self.wake_writers();
         }
     }
 
@@ -176,26 +225,37 @@ impl Engine {
         let mut state = self.background.lock();
         while state.compactions < self.shared.scheduler.steady_threads()
             && !state.is_closing
+            && state.failed_compaction.is_none()
             && self.health.check().is_ok()
             && (state.compactions == 0 || self.has_memory_to_compact())
         {
             let Some(job) = self.pick_compaction(&state) else { return };
-            state.begin(&job);
+            state.begin(&job, self.shared.scheduler.now());
             let engine = Arc::clone(self);
             self.shared.scheduler.submit(Lane::Steady, move || {
                 // It may have waited behind those of other databases.
                 let is_closing = engine.background.lock().is_closing;
                 let run = || if is_closing { Ok(()) } else { engine.run_compaction(&job) };
-                let result = told_panic(run, "compaction");
+                let result = catch_panic(run);
+                let result = result.unwrap_or_else(|panic| {
+                    Err(Failed::BeforeInstalling(panic_error(panic, "compaction")))
+                });
                 engine.finish_compaction(&job, result);
             });
         }
     }
 
-    fn finish_compaction(self: &Arc<Self>, job: &Job, result: Result<()>) {
+    fn finish_compaction(self: &Arc<Self>, job: &Job, result: Outcome) {
         let failed = result.is_err();
-        if let Err(error) = result {
-            self.retry_or_fail(error, |state| &mut state.retrying_compaction);
+        match result {
+            Ok(()) => {}
+            Err(Failed::BeforeInstalling(error)) if !may_pass(&error) => {
+                self.background.lock().failed_compaction.get_or_insert(error);
+                self.wake_writers();
+            }
+            Err(Failed::BeforeInstalling(error) | Failed::Installing(error)) => {
+                self.retry_or_fail(error, |state| &mut state.retrying_compaction);
+            }
         }
         let mut state = self.background.lock();
         state.end(job);
@@ -221,6 +281,9 @@ impl Engine {
     }
 
     /// Waits until no flush or compaction is pending or running.
+    ///
+    /// # Errors
+    /// What made the database read-only, or ended compactions.
     pub(crate) fn wait_for_background(self: &Arc<Self>) -> Result<()> {
         if self.read_only {
             return Ok(());
@@ -230,6 +293,9 @@ impl Engine {
             self.start_compactions();
             self.wait_until(|s| s.groups.is_empty() && !s.is_flushing && s.compactions == 0)?;
             let state = self.background.lock();
+            if let Some(error) = &state.failed_compaction {
+                return Err(error.clone());
+            }
             if state.groups.is_empty()
                 && state.compactions == 0
                 && self.pick_compaction(&state).is_none()
@@ -251,54 +317,10 @@ impl Engine {
     /// [`Engine::wait_until`] for what flushes will do. A failure that they are
     /// retrying (a full disk) is told at once.
     pub(crate) fn wait_for_flush(&self, done: impl Fn(&BackgroundState) -> bool) -> Result<()> {
-        self.wait_for_pass(self.background.lock(), done, |state| &state.retrying_flush)
-    }
-
-    /// Holds a writer back while too many sealed memtables wait, and counts
-    /// for how long.
-    pub(crate) fn wait_for_flushes(&self) -> Result<()> {
-        let has_room = |state: &BackgroundState| state.groups.len() < self.sealed_groups_max();
-        self.wait_counted(Counter::StallMemtableMicros, has_room, |state| &state.retrying_flush)
-    }
-
-    /// Holds a writer back while level 0 is too long: a little and more with
-    /// each table, then until it is shorter.
-    pub(crate) fn wait_for_level0(&self) -> Result<()> {
-        let delay = self.pressure.delay();
-        if delay > Duration::ZERO {
-            self.shared.scheduler.sleep(delay);
-            self.shared.statistics.add(Counter::StallLevel0Micros, delay.as_micros() as u64);
-        }
-        let is_short = |_: &BackgroundState| !self.pressure.must_stop();
-        self.wait_counted(Counter::StallLevel0Micros, is_short, |state| &state.retrying_compaction)
-    }
-
-    fn wait_counted(
-        &self,
-        counter: Counter,
-        done: impl Fn(&BackgroundState) -> bool,
-        retrying: impl Fn(&BackgroundState) -> &Option<Error>,
-    ) -> Result<()> {
-        let begin = self.shared.scheduler.now();
-        let state = self.background.lock();
-        if done(&state) {
-            return Ok(());
-        }
-        let result = self.wait_for_pass(state, done, retrying);
-        let waited = self.shared.scheduler.now() - begin;
-        self.shared.statistics.add(counter, waited.as_micros() as u64);
-        result
-    }
-
-    fn wait_for_pass(
-        &self,
-        mut state: MutexGuard<'_, BackgroundState>,
-        done: impl Fn(&BackgroundState) -> bool,
-        retrying: impl Fn(&BackgroundState) -> &Option<Error>,
-    ) -> Result<()> {
+        let mut state = self.background.lock();
         while !done(&state) {
             self.health.check()?;
-            if let Some(error) = retrying(&state) {
+            if let Some(error) = &state.retrying_flush {
                 return Err(error.clone());
             }
             state = self.background.wait(state);
@@ -310,6 +332,7 @@ impl Engine {
     pub(crate) fn restart_background(self: &Arc<Self>) {
         let mut state = self.background.lock();
         (state.retrying_flush, state.retrying_compaction) = (None, None);
+        state.failed_compaction = None;
         self.start_flushing(&mut state);
         drop(state);
         self.start_compactions();
@@ -333,9 +356,11 @@ impl Engine {
 /// Turns a panic in a merge operator or comparator into an error, so that the
 /// job ends in order and writers are told, instead of waiting for ever.
 fn told_panic(job: impl FnOnce() -> Result<()>, name: &str) -> Result<()> {
-    catch_panic(job).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Error::invalid(format!("a {name} panicked: {text}")))
-    })
+    catch_panic(job).unwrap_or_else(|panic| Err(panic_error(panic, name)))
+}
+
+fn panic_error(panic: Panic, name: &str) -> Error {
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    Error::invalid(format!("a {name} panicked: {text}"))
 }

@@ -37,10 +37,32 @@ impl Job {
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
+
+    /// A table is in one plan at a time: its first input names a job.
+    pub(crate) fn number(&self) -> u64 {
+        self.plan.tables().next().expect("a plan has inputs").meta.number
+    }
+
+    /// Bytes that writers wrote and that leave level 0.
+    pub(crate) fn user_bytes(&self) -> u64 {
+        let leaving = if self.plan.level_from == 0 { &self.plan.inputs[0][..] } else { &[] };
+        leaving.iter().map(|t| t.meta.key_bytes.saturating_add(t.meta.value_bytes)).sum()
+    }
 }
 
+/// How far a compaction had come when it failed.
+pub(crate) enum Failed {
+    /// Nothing has changed: its inputs are what they were, its outputs gone.
+    BeforeInstalling(Error),
+    /// It is not known whether its edit is durable.
+    Installing(Error),
+}
+
+/// What comes of a compaction.
+pub(crate) type Outcome = std::result::Result<(), Failed>;
+
 /// What `pick` needs to know of a family's options.
-fn limits(family: &FamilyCore) -> Limits {
+pub(crate) fn limits(family: &FamilyCore) -> Limits {
     Limits {
         level0_files: family.options.level0_compaction_files,
         level1_bytes: family.options.level1_bytes,
@@ -55,7 +77,7 @@ impl Engine {
     pub(crate) fn pick_compaction(&self, state: &BackgroundState) -> Option<Job> {
         // A caller who compacts by hand works alone, but not at the price of
         // writers that stop until he is done.
-        if state.manual > 0 && !self.pressure.is_high() {
+        if state.manual > 0 && !state.compactions_are_behind {
             return None;
         }
         let families = self.families.load();
@@ -70,20 +92,23 @@ impl Engine {
     }
 
     /// Does what the plan says and installs the result.
-    pub(crate) fn run_compaction(&self, job: &Job) -> Result<()> {
+    pub(crate) fn run_compaction(&self, job: &Job) -> Outcome {
         if job.plan.trivial_move {
             return self.move_tables(job);
         }
         let created = Mutex::new(Vec::new());
         let added = self.rewrite(job, &created);
-        let added = added.inspect_err(|_| self.remove_tables(&created.lock()))?;
+        let added = added.map_err(|error| {
+            self.remove_tables(&created.lock());
+            Failed::BeforeInstalling(error)
+        })?;
         let mut edit = removal(job);
         let place = |meta| (job.family().0, job.plan.level_to, meta);
         edit.tables_added = added.into_iter().map(place).collect();
         self.install(job, edit)
     }
 
-    fn move_tables(&self, job: &Job) -> Result<()> {
+    fn move_tables(&self, job: &Job) -> Outcome {
         let mut edit = removal(job);
         let moved = job.plan.tables();
         let place =
@@ -93,10 +118,12 @@ impl Engine {
         self.install(job, edit)
     }
 
-    fn install(&self, job: &Job, edit: VersionEdit) -> Result<()> {
-        self.versions.apply(edit, |_, version| {
+    fn install(&self, job: &Job, edit: VersionEdit) -> Outcome {
+        let installed = self.versions.apply(edit, |_, version| {
             job.family.views.install(Arc::clone(version), None);
-        })?;
+        });
+        installed.map_err(Failed::Installing)?;
+        self.background.lock().measure(job, self.shared.scheduler.now());
         self.update_pressure();
         Ok(())
     }
@@ -192,7 +219,7 @@ impl Engine {
                         RangeStep::Wait => state = self.background.wait(state),
                         RangeStep::Run(plan) => {
                             let job = Job { family: Arc::clone(family), view, plan };
-                            state.begin(&job);
+                            state.begin(&job, self.shared.scheduler.now());
                             break job;
                         }
                     }
@@ -201,7 +228,14 @@ impl Engine {
             let result = self.run_compaction(&job);
             self.background.lock().end(&job);
             self.background.notify();
-            result.inspect_err(|error| self.health.take(error))?;
+            match result {
+                Ok(()) => {}
+                Err(Failed::BeforeInstalling(error)) => return Err(error),
+                Err(Failed::Installing(error)) => {
+                    self.health.take(&error);
+                    return Err(error);
+                }
+            }
         }
     }
 }

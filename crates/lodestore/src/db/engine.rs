@@ -6,16 +6,18 @@ use crate::fs::FileLock;
 use crate::key::SequenceNumber;
 use crate::memtable::Memtable;
 use crate::options::Options;
+use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
 use crate::versions::Versions;
 
+use super::admission::Patience;
 use super::background::Background;
 use super::commit::{ActiveMemtable, CommitState};
 use super::family::{Families, FamilyCore, Shared};
 use super::flush::SealGroup;
 use super::health::Health;
 use super::logs::Logs;
-use super::pressure::Pressure;
+use super::stalls::StallLog;
 use super::write::CommitQueue;
 
 /// One open database.
@@ -33,7 +35,11 @@ pub(crate) struct Engine {
     pub(crate) versions: Versions,
     pub(crate) logs: Logs,
     pub(crate) health: Health,
-    pub(crate) pressure: Pressure,
+    /// True while some family's writers must ask before they write.
+    pub(crate) is_pressed: AtomicBool,
+    /// Length of the log segment being written.
+    pub(crate) log_bytes: AtomicU64,
+    pub(crate) stalls: StallLog,
     /// Held while the database is open; `None` for read-only openers.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
     pub(crate) read_only: bool,
@@ -44,7 +50,9 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Makes sure that a commit can go on: writing has not failed, the log
-    /// takes records, and full memtables are replaced by new ones.
+    /// takes records, and full memtables are replaced by new ones as far as
+    /// their families have room. Where there is none, `admission` keeps writers
+    /// away until there is: those that it let in before go on in the full one.
     #[inline]
     pub(crate) fn prepare(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
         self.health.check()?;
@@ -52,22 +60,12 @@ impl Engine {
             let cause = Box::new(Error::invalid("the database was opened for reading only"));
             return Err(Error::ReadOnly { cause });
         }
-        if self.pressure.is_high() {
-            self.wait_for_level0()?;
-        }
         self.keep_to_budget(commit)?;
         if !commit.full.is_empty() {
-            self.wait_for_flushes()?;
-            let full = std::mem::take(&mut commit.full);
-            if let Err(error) = self.seal(commit, &full) {
-                commit.full = full;
-                return Err(error);
-            }
-            self.seal_laggards(commit)?;
+            self.seal_full(commit)?;
         }
         // Many families may fill one segment long before any of them is full.
         if commit.log.as_ref().is_some_and(|log| log.bytes() > self.options.log_bytes_max) {
-            self.wait_for_flushes()?;
             self.seal_laggards(commit)?;
         }
         if commit.log.as_ref().is_some_and(|log| log.must_rotate()) {
@@ -76,9 +74,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Sealed groups that may wait before writers do.
-    pub(crate) fn sealed_groups_max(&self) -> usize {
-        self.options.family.sealed_memtables_max
+    fn seal_full(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
+        let has_room = |id: &&FamilyId| commit.memtable(**id).is_some_and(|m| m.family.has_room());
+        let full: Vec<FamilyId> = commit.full.iter().filter(has_room).copied().collect();
+        if full.is_empty() {
+            return Ok(());
+        }
+        self.seal(commit, &full)?;
+        self.seal_laggards(commit)
     }
 
     /// Replaces the memtables of `families` by empty ones and queues the old
@@ -117,6 +120,7 @@ impl Engine {
             })
             .map(|active| active.family.id)
             .collect();
+        commit.full.retain(|id| !members.iter().any(|(family, _)| family.id == *id));
         for (family, _) in &members {
             let (table, writer) = Memtable::new(family.order().clone(), &self.shared.memory);
             family.views.seal(Arc::clone(&table));
@@ -145,7 +149,11 @@ impl Engine {
             .into_iter()
             .filter(|(_, number)| Some(*number) == oldest)
             .map(|(id, _)| id)
+            .filter(|id| commit.memtable(*id).is_some_and(|m| m.family.has_room()))
             .collect();
+        if laggards.is_empty() {
+            return Ok(());
+        }
         self.seal(commit, &laggards).map(|_| ())
     }
 
@@ -180,6 +188,7 @@ impl Engine {
         batch: &mut WriteBatch,
     ) -> Result<()> {
         batch.check()?;
+        self.admit(batch, &Patience::default())?;
         let mut commit = self.commit.lock();
         self.prepare(&mut commit)?;
         if first <= commit.last_sequence {

@@ -19,6 +19,7 @@ use crate::tables::TableHome;
 
 use super::cursor::{DbCursor, Range};
 use super::handle::Handle;
+use super::pacer::Pacer;
 use super::read::ReadOptions;
 use super::snapshot::{Snapshot, SnapshotList};
 use super::value::Value;
@@ -52,6 +53,8 @@ pub(crate) struct FamilyCore {
     pub(crate) name: String,
     pub(crate) options: FamilyOptions,
     pub(crate) views: Views,
+    /// Where its writers wait while its background work is behind.
+    pub(crate) pacer: Pacer,
     pub(crate) shared: Arc<Shared>,
     filling: ReadContext,
     passing: ReadContext,
@@ -82,6 +85,7 @@ impl FamilyCore {
             name: name.to_string(),
             options,
             views,
+            pacer: Pacer::default(),
             shared: Arc::clone(shared),
             filling: context(true),
             passing: context(false),
@@ -91,6 +95,11 @@ impl FamilyCore {
     #[inline]
     pub(crate) fn order(&self) -> &KeyOrder {
         &self.options.order
+    }
+
+    /// True if another memtable may be sealed.
+    pub(crate) fn has_room(&self) -> bool {
+        self.views.load().sealed.len() < self.options.sealed_memtables_max
     }
 
     /// How blocks are fetched, with or without keeping them in the cache.

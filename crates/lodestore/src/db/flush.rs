@@ -37,6 +37,7 @@ pub(crate) struct SealGroup {
 impl Engine {
     /// Writes a group to tables and installs them.
     pub(crate) fn flush_group(&self, group: &SealGroup) -> Result<()> {
+        let begin = self.shared.scheduler.now();
         let created = Mutex::new(Vec::new());
         let edit = self.write_group(group, &created);
         let edit = edit.inspect_err(|_| self.remove_tables(&created.lock()))?;
@@ -45,6 +46,9 @@ impl Engine {
                 family.views.install(Arc::clone(version), Some(memtable));
             }
         })?;
+        let bytes = group.members.iter().map(|(_, memtable)| memtable.memory_bytes() as u64).sum();
+        let end = self.shared.scheduler.now();
+        self.background.lock().meters.flush.add(begin, end, bytes);
         self.update_pressure();
         self.logs.retire(self.versions.log_number_min());
         Ok(())
@@ -115,19 +119,5 @@ impl Engine {
             // What stays behind is removed by the next open.
             let _ = self.shared.fs.remove(&path);
         }
-    }
-
-    /// Tells writers how long level 0 is now. Under the background's lock, so
-    /// that what was counted earlier is never stored later, and that no writer
-    /// misses the notification between looking and waiting.
-    pub(crate) fn update_pressure(&self) {
-        let _in_order = self.background.lock();
-        let families = self.families.load();
-        self.pressure.update(
-            families.all().map(|family| {
-                (family.views.load().version.level(0).tables().len(), &family.options)
-            }),
-        );
-        self.background.notify();
     }
 }

@@ -15,11 +15,13 @@ use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
 use crate::options::WriteOptions;
 use crate::record::Failure;
 use crate::stats::Counter;
+use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, Mutex};
 use crate::wal::{Predecessor, Sealed, SegmentHeader, SegmentWriter};
 
 use super::commit::CommitState;
 use super::engine::Engine;
+use super::stalls;
 use super::updates::LogPin;
 
 /// Files of retired segments that wait to be used again.
@@ -291,12 +293,33 @@ impl Engine {
             self.shared.statistics.add(Counter::LogSegmentsRecycled, 1);
         }
         log.writer = Some(writer);
+        self.log_bytes.store(0, Ordering::Relaxed);
         self.logs.begin(number, first_sequence, predecessor);
         Ok(())
     }
 
     /// Appends a batch to the log and, if wanted, makes the log durable.
     pub(crate) fn append_to_log(
+        &self,
+        commit: &mut CommitState,
+        options: WriteOptions,
+        batch: &WriteBatch,
+    ) -> Result<()> {
+        let begin = options.sync.then(|| self.shared.scheduler.now());
+        let appended = self.append_and_sync(commit, options, batch);
+        let bytes = commit.log.as_ref().map_or(0, ActiveLog::bytes);
+        self.log_bytes.store(bytes, Ordering::Relaxed);
+        if let Some(begin) = begin {
+            let end = self.shared.scheduler.now();
+            if end.saturating_sub(begin) >= stalls::LONG {
+                let who = format!("a synced write of {} bytes waited for the log", batch.bytes());
+                self.note_long_wait(begin, end, &who);
+            }
+        }
+        appended
+    }
+
+    fn append_and_sync(
         &self,
         commit: &mut CommitState,
         options: WriteOptions,

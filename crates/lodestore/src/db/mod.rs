@@ -8,7 +8,8 @@
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
 //! | `lookup`, `read`, `value` | point lookups |
 //! | `cursor` | walking over keys |
-//! | `background`, `flush`, `compaction`, `pressure`, `memory`, `health` | work in the background, and what it means for writers |
+//! | `background`, `flush`, `compaction`, `health` | work in the background, and its failures |
+//! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
 //! | `families`, `checkpoint`, `updates`, `verify`, `properties` | the rest of the surface |
 
@@ -16,6 +17,7 @@ mod snapshot;
 mod value;
 mod view;
 mod pressure;
+mod pacer;
 mod health;
 mod lookup;
 mod family;
@@ -24,6 +26,8 @@ mod cursor;
 mod commit;
 mod logs;
 mod background;
+mod stalls;
+mod admission;
 mod engine;
 mod memory;
 mod write;

@@ -22,6 +22,7 @@ use crate::memtable::Memtable;
 use crate::merge_operator;
 use crate::options::{FamilyOptions, Options};
 use crate::scheduler::Scheduler;
+use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
 use crate::tables::TableHome;
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
@@ -35,7 +36,7 @@ use super::engine::Engine;
 use super::family::{DEFAULT_NAME, Families, FamilyCore, Shared};
 use super::health::Health;
 use super::logs::{ActiveLog, Logs};
-use super::pressure::Pressure;
+use super::stalls::StallLog;
 use super::replay;
 use super::snapshot::SnapshotList;
 use super::view::{View, Views, VisibleSequence};
@@ -251,7 +252,9 @@ impl Opening {
             background: Background::default(),
             versions,
             health: Health::default(),
-            pressure: Pressure::default(),
+            is_pressed: AtomicBool::new(false),
+            log_bytes: AtomicU64::new(0),
+            stalls: StallLog::default(),
             lock: Mutex::new(None),
             read_only,
             recovery: self.notes,

@@ -1,67 +1,189 @@
-//! How long level 0 is, in terms of what writers must do about it.
+//! How fast writers may go while background work is behind: a pure decision.
+//!
+//! `Load` (how far behind) + options + `Rates` (what the background absorbs)
+//! -> `Pace`. `pacer` makes writers keep it.
+//!
+//! Each cause has a fullness: 0 where it begins to matter, 1 at its hard
+//! limit. Writers get `drain * (1 - fullness) / fullness` bytes a second: any
+//! speed at 0, what the background absorbs half way, and less and less towards
+//! the limit, without a step anywhere. A wrong estimate of the drain only
+//! moves the point where writers and background are in balance.
 
 use std::time::Duration;
 
+use crate::error::StallCause;
 use crate::options::FamilyOptions;
-use crate::sync::atomic::{AtomicU32, Ordering};
 
-/// What writers do at most before they must stop.
-const DELAY_MAX: Duration = Duration::from_millis(1);
-const STOP: u32 = u32::MAX;
+/// How far a family's background work is behind, at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Load {
+    /// Memtables that wait for their flush.
+    pub(crate) sealed_memtables: usize,
+    /// How full the active memtable, or the log segment being written, is: 1
+    /// when it is to be sealed.
+    pub(crate) active_fill: f64,
+    pub(crate) level0_tables: usize,
+    /// Bytes that compactions have yet to read and write.
+    pub(crate) debt_bytes: u64,
+}
 
-/// The delay of each commit in microseconds, 0 for none, [`STOP`] for ever.
-#[derive(Debug, Default)]
-pub(crate) struct Pressure(AtomicU32);
+/// What the background takes off writers' hands, in bytes that they wrote per
+/// second of its work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rates {
+    /// By flushes.
+    pub(crate) flush: f64,
+    /// By compactions of level 0, for each second of theirs.
+    pub(crate) level0: f64,
+    /// The same, for each second of any compaction.
+    pub(crate) compaction: f64,
+}
 
-impl Pressure {
-    /// Takes in the number of level-0 tables of each family.
-    pub(crate) fn update<'a>(&self, families: impl Iterator<Item = (usize, &'a FamilyOptions)>) {
-        let worst = families.map(|(tables, options)| delay_micros(tables, options)).max();
-        self.0.store(worst.unwrap_or(0), Ordering::Release);
+/// What a writer may do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pace {
+    /// Go.
+    Free,
+    /// Go, at this rate.
+    Limited { cause: StallCause, bytes_per_second: f64 },
+    /// Wait until something was done about the cause.
+    Stopped { cause: StallCause },
+}
+
+/// The slowest pace that any cause asks for.
+pub(crate) fn pace(load: &Load, options: &FamilyOptions, rates: &Rates) -> Pace {
+    // One line a cause: its fullness, and the drain that works against it.
+    let causes = [
+        (StallCause::Flush, memory_fullness(load, options), rates.flush),
+        (StallCause::Level0, level0_fullness(load, options), rates.level0),
+        (StallCause::Debt, debt_fullness(load, options), rates.compaction),
+    ];
+    let paces = causes.map(|(cause, fullness, drain)| pace_of(cause, fullness, drain));
+    paces.into_iter().fold(Pace::Free, slower)
+}
+
+/// True if `pace` could hold writers back, however full the active memtable
+/// gets: only then must they ask.
+pub(crate) fn may_hold_back(load: &Load, options: &FamilyOptions) -> bool {
+    load.sealed_memtables >= options.sealed_memtables_max || compactions_are_behind(load, options)
+}
+
+/// True if writers are held back until compactions get on.
+pub(crate) fn compactions_are_behind(load: &Load, options: &FamilyOptions) -> bool {
+    level0_fullness(load, options) > 0.0 || debt_fullness(load, options) > 0.0
+}
+
+/// How urgent background work is, from 0 (nothing to do) to 1 (writers are, or
+/// are about to be, held back).
+pub(crate) fn urgency(load: &Load, options: &FamilyOptions) -> f64 {
+    let begin = options.level0_compaction_files as f64;
+    let level0 = fullness(load.level0_tables as f64, begin, options.level0_slowdown_files as f64);
+    let debt = fullness(load.debt_bytes as f64, 0.0, options.debt_slowdown_bytes as f64);
+    let waiting = load.sealed_memtables as f64 / options.sealed_memtables_max as f64;
+    level0.max(debt).max(waiting).min(1.0)
+}
+
+/// There is room in the active memtable only, once as many others wait as may.
+fn memory_fullness(load: &Load, options: &FamilyOptions) -> f64 {
+    match load.sealed_memtables >= options.sealed_memtables_max {
+        true => load.active_fill,
+        false => 0.0,
+    }
+}
+
+fn level0_fullness(load: &Load, options: &FamilyOptions) -> f64 {
+    let (slow, stop) = (options.level0_slowdown_files, options.level0_stop_files);
+    fullness(load.level0_tables as f64, slow as f64, stop as f64)
+}
+
+fn debt_fullness(load: &Load, options: &FamilyOptions) -> f64 {
+    let (slow, stop) = (options.debt_slowdown_bytes, options.debt_stop_bytes);
+    fullness(load.debt_bytes as f64, slow as f64, stop as f64)
+}
+
+/// Where `value` is between `begin` (0) and `end` (1).
+fn fullness(value: f64, begin: f64, end: f64) -> f64 {
+    if value >= end {
+        return 1.0;
+    }
+    ((value - begin) / (end - begin)).max(0.0)
+}
+
+fn pace_of(cause: StallCause, fullness: f64, drain: f64) -> Pace {
+    if fullness <= 0.0 {
+        return Pace::Free;
+    }
+    if fullness >= 1.0 {
+        return Pace::Stopped { cause };
+    }
+    Pace::Limited { cause, bytes_per_second: drain * (1.0 - fullness) / fullness }
+}
+
+fn slower(a: Pace, b: Pace) -> Pace {
+    let rate = |pace: &Pace| match pace {
+        Pace::Free => f64::INFINITY,
+        Pace::Limited { bytes_per_second, .. } => *bytes_per_second,
+        Pace::Stopped { .. } => -1.0,
+    };
+    if rate(&b) < rate(&a) { b } else { a }
+}
+
+/// Work of this many seconds is remembered.
+const REMEMBERED_SECONDS: f64 = 20.0;
+/// What is assumed before anything was measured, and for how many seconds of
+/// work the assumption counts.
+const ASSUMED: (f64, f64) = (32.0 * 1024.0 * 1024.0, 0.05);
+
+/// Bytes per second of work, where jobs may overlap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meter {
+    bytes: f64,
+    seconds: f64,
+    /// The end of the latest job: work before it is counted already.
+    until: Duration,
+}
+
+impl Default for Meter {
+    fn default() -> Meter {
+        let (rate, seconds) = ASSUMED;
+        Meter { bytes: rate * seconds, seconds, until: Duration::ZERO }
+    }
+}
+
+impl Meter {
+    /// Counts a job that took `bytes` off writers' hands.
+    pub(crate) fn add(&mut self, begin: Duration, end: Duration, bytes: u64) {
+        self.seconds += end.saturating_sub(begin.max(self.until)).as_secs_f64();
+        self.until = self.until.max(end);
+        self.bytes += bytes as f64;
+        if self.seconds > REMEMBERED_SECONDS {
+            self.seconds /= 2.0;
+            self.bytes /= 2.0;
+        }
     }
 
-    #[inline]
-    pub(crate) fn is_high(&self) -> bool {
-        self.0.load(Ordering::Acquire) != 0
+    pub(crate) fn bytes_per_second(&self) -> f64 {
+        self.bytes / self.seconds
     }
+}
 
-    pub(crate) fn must_stop(&self) -> bool {
-        self.0.load(Ordering::Acquire) == STOP
-    }
+/// The meters that [`Rates`] are read from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meters {
+    pub(crate) flush: Meter,
+    pub(crate) level0: Meter,
+    pub(crate) compaction: Meter,
+}
 
-    /// How long a commit waits; nothing if it must stop.
-    pub(crate) fn delay(&self) -> Duration {
-        match self.0.load(Ordering::Acquire) {
-            STOP => Duration::ZERO,
-            micros => Duration::from_micros(u64::from(micros)),
+impl Meters {
+    pub(crate) fn rates(&self) -> Rates {
+        Rates {
+            flush: self.flush.bytes_per_second(),
+            level0: self.level0.bytes_per_second(),
+            compaction: self.compaction.bytes_per_second(),
         }
     }
 }
 
-/// From nothing at the slowdown limit up to [`DELAY_MAX`] at the stop limit.
-fn delay_micros(tables: usize, options: &FamilyOptions) -> u32 {
-    let (slow, stop) = (options.level0_slowdown_files, options.level0_stop_files);
-    if tables >= stop {
-        return STOP;
-    }
-    if tables < slow {
-        return 0;
-    }
-    let step = DELAY_MAX.as_micros() as usize / (stop - slow);
-    ((tables - slow + 1) * step) as u32
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Delays begin at the slowdown limit, grow, and end in a stop.
-    #[test]
-    fn delays_grow_from_slowdown_to_stop() {
-        let options = FamilyOptions::default();
-        let delays: Vec<u32> = (0..40).map(|tables| delay_micros(tables, &options)).collect();
-        assert!(delays[..20].iter().all(|&d| d == 0));
-        assert!(delays[20] > 0 && delays.is_sorted());
-        assert!(delays[35] != STOP && delays[36] == STOP);
-    }
-}
+mod tests;

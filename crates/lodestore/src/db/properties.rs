@@ -10,6 +10,7 @@ use crate::sync::Arc;
 
 use super::engine::Engine;
 use super::family::FamilyCore;
+use super::stalls;
 
 /// One level of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +99,10 @@ pub struct Stats {
     pub cache_misses: u64,
     /// How long writers were held back, in microseconds.
     pub stall_micros: u64,
+    /// Writes that were paced because background work was behind.
+    pub slowdowns: u64,
+    /// Writes that waited because background work was at a hard limit.
+    pub stops: u64,
 }
 
 impl Stats {
@@ -133,6 +138,7 @@ impl Engine {
         });
         let memtables = || std::iter::once(&view.active).chain(&view.sealed);
         let count = |counter| self.shared.statistics.get(counter);
+        let sum = |counters: &[Counter]| counters.iter().map(|&counter| count(counter)).sum();
         Stats {
             levels: levels.collect(),
             memtable_bytes: memtables().map(|table| table.memory_bytes() as u64).sum(),
@@ -151,9 +157,18 @@ impl Engine {
             compaction_bytes_read: count(Counter::CompactionBytesRead),
             cache_hits: count(Counter::CacheHits),
             cache_misses: count(Counter::CacheMisses),
-            stall_micros: count(Counter::StallLevel0Micros)
-                + count(Counter::StallMemtableMicros)
-                + count(Counter::StallMemoryMicros),
+            stall_micros: sum(&[
+                Counter::StallLevel0Micros,
+                Counter::StallMemtableMicros,
+                Counter::StallDebtMicros,
+                Counter::StallMemoryMicros,
+            ]),
+            slowdowns: sum(&[
+                Counter::SlowdownsLevel0,
+                Counter::SlowdownsMemtable,
+                Counter::SlowdownsDebt,
+            ]),
+            stops: sum(&[Counter::StopsLevel0, Counter::StopsMemtable, Counter::StopsDebt]),
         }
     }
 
@@ -202,11 +217,23 @@ impl Engine {
             "recovery" => self.recovery.join("\n"),
             "num-snapshots" => self.shared.snapshots.count().to_string(),
             "num-running-compactions" => self.background.lock().compactions.to_string(),
-            "background-errors" => u32::from(self.health.check().is_err()).to_string(),
+            "background-errors" => self.background_errors().len().to_string(),
+            "background-error" => self.background_errors().join("\n"),
+            "stalls" => stalls::table(&self.shared.statistics),
+            "long-waits" => self.stalls.text(),
             "write-amplification" => format!("{:.2}", stats.write_amplification()),
             _ => return None,
         };
         Some(text)
+    }
+
+    /// What keeps writes or compactions from going on, in words.
+    fn background_errors(&self) -> Vec<String> {
+        let writing = self.health.check().err().map(|error| error.to_string());
+        let state = self.background.lock();
+        let flushes = state.retrying_flush.as_ref().map(|e| format!("flushes wait: {e}"));
+        let compactions = state.compaction_failure().map(|e| format!("compactions stopped: {e}"));
+        [writing, flushes, compactions].into_iter().flatten().collect()
     }
 
     fn stats_text(&self, stats: &Stats) -> String {

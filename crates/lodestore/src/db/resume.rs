@@ -15,6 +15,8 @@ impl Engine {
     pub(crate) fn resume(self: &Arc<Self>) -> Result<()> {
         let mut commit = self.commit.lock();
         if self.health.check().is_ok() {
+            // Compactions may have stopped all the same.
+            self.restart_background();
             return Ok(());
         }
         self.wait_until_idle();

@@ -1,7 +1,7 @@
 //! Writes: group commit.
 //!
-//! batch -> queue -> (leader:) room -> sequence numbers -> log -> memtables ->
-//! publish
+//! batch -> admission -> queue -> (leader:) sequence numbers -> log -> memtables
+//! -> publish
 //!
 //! A writer that finds nobody at work leads: it commits its own batch at once.
 //! Writers that come meanwhile queue up; the leader hands the lead to the
@@ -13,13 +13,14 @@
 use std::panic::resume_unwind;
 
 use crate::batch::{Record, WriteBatch};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StallCause};
 use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber, trailer};
 use crate::options::WriteOptions;
 use crate::stats::Counter;
 use crate::sync::thread::catch_panic;
 use crate::sync::{Arc, Condvar, Mutex};
 
+use super::admission::Patience;
 use super::commit::CommitState;
 use super::engine::Engine;
 
@@ -37,6 +38,21 @@ pub(crate) struct CommitQueue {
 struct QueueState {
     has_leader: bool,
     waiting: Vec<Arc<Ticket>>,
+}
+
+impl CommitQueue {
+    /// Takes a waiting writer out; false if a leader has it, or it leads.
+    fn withdraw(&self, ticket: &Arc<Ticket>) -> bool {
+        let mut queue = self.state.lock();
+        let place = queue.waiting.iter().position(|other| Arc::ptr_eq(other, ticket));
+        match place {
+            Some(place) if !ticket.state.lock().leads => {
+                queue.waiting.remove(place);
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A waiting writer: its batch goes in, its outcome and the batch come back.
@@ -88,13 +104,15 @@ impl Engine {
         if options.sync && !self.options.logging {
             return Err(Error::invalid("a synced write needs the log, which is off: use flush"));
         }
+        let patience = self.patience(&options);
+        self.admit(batch, &patience)?;
         {
             let mut queue = self.queue.state.lock();
             if queue.has_leader {
                 let ticket = Ticket::new(options, std::mem::take(batch));
                 queue.waiting.push(Arc::clone(&ticket));
                 drop(queue);
-                return self.follow(&ticket, batch);
+                return self.follow(&ticket, batch, &patience);
             }
             queue.has_leader = true;
         }
@@ -109,8 +127,9 @@ impl Engine {
         self: &Arc<Self>,
         ticket: &Arc<Ticket>,
         batch: &mut WriteBatch,
+        patience: &Patience,
     ) -> Result<SequenceNumber> {
-        let outcome = match ticket.wait() {
+        let outcome = match self.wait_in_queue(ticket, patience) {
             Some(outcome) => outcome,
             None => {
                 self.lead();
@@ -120,6 +139,34 @@ impl Engine {
         };
         *batch = std::mem::take(&mut ticket.state.lock().batch);
         outcome
+    }
+
+    /// Waits for an outcome or the lead; `None` means the lead. A writer that
+    /// may wait no longer goes, unless a leader has taken its batch already.
+    fn wait_in_queue(
+        &self,
+        ticket: &Arc<Ticket>,
+        patience: &Patience,
+    ) -> Option<Result<SequenceNumber>> {
+        let Some(until) = patience.until() else { return ticket.wait() };
+        let scheduler = &self.shared.scheduler;
+        let mut state = ticket.state.lock();
+        loop {
+            if state.outcome.is_some() || state.leads {
+                return state.outcome.take();
+            }
+            let left = until.saturating_sub(scheduler.now());
+            if left.is_zero() {
+                break;
+            }
+            state = scheduler.wait_on(&ticket.changed, &ticket.state, state, left);
+        }
+        drop(state);
+        if self.queue.withdraw(ticket) {
+            self.shared.statistics.add(Counter::WritesRefused, 1);
+            return Some(Err(Error::Stalled { cause: StallCause::Log }));
+        }
+        ticket.wait()
     }
 
     /// Commits the waiting writers, this one first, and hands the lead over.
@@ -132,7 +179,8 @@ impl Engine {
             sync |= state.options.sync;
             batches.push(std::mem::take(&mut state.batch));
         }
-        let outcomes = catch_panic(|| self.commit_group(WriteOptions { sync }, &mut batches));
+        let options = WriteOptions { sync, ..WriteOptions::default() };
+        let outcomes = catch_panic(|| self.commit_group(options, &mut batches));
         let outcomes = outcomes.unwrap_or_else(|_| {
             let outcome = Error::invalid("a comparator panicked during the commit");
             vec![Err(outcome); tickets.len()]

@@ -37,7 +37,7 @@ impl Disk {
     }
 }
 
-const SYNCED: WriteOptions = WriteOptions { sync: true };
+const SYNCED: WriteOptions = WriteOptions::SYNCED;
 
 /// The manifest's sync fails, but its bytes are there: the table that they
 /// name must be too, although the flush has failed.

@@ -7,6 +7,7 @@ mod public_api;
 mod limits;
 mod scripts;
 mod model;
+mod pacing;
 mod panics;
 mod recovery;
 mod crash;

@@ -41,7 +41,7 @@ fn a_batch_is_filled_written_and_used_again() -> Result<(), Error> {
     let mut batch = WriteBatch::new();
     batch.put(b"user/1", b"Ada");
     batch.merge_in(&counts, b"users", &1u64.to_le_bytes());
-    let last = db.write_with(&WriteOptions { sync: true }, &mut batch)?;
+    let last = db.write_with(&WriteOptions::SYNCED, &mut batch)?;
     assert_eq!(last, db.latest_sequence());
     batch.clear();
     assert!(batch.is_empty());

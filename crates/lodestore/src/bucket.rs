@@ -1,0 +1,119 @@
+//! A token bucket: how many bytes may go, at a rate that may change.
+//!
+//! The balance grows with time and falls with what is taken, also below zero:
+//! whoever comes while nothing is owed goes at once, whatever the size, and
+//! those after pay for it. Pure: the caller brings the time and does the
+//! waiting. Pays for writers (`db::pacer`) and for background writes
+//! (`limiter`).
+
+use std::time::Duration;
+
+/// What was not used is kept for this long, so that a sleep that lasts too
+/// long, as all short sleeps do, costs no throughput.
+const KEPT: f64 = 0.005;
+
+/// Waits are not longer than this, so that a change of the rate is noticed.
+const WAIT_SECONDS_MAX: f64 = 3600.0;
+
+/// A balance of bytes at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bucket {
+    balance: f64,
+    at: Duration,
+}
+
+impl Bucket {
+    /// Takes `bytes` at the time `now`, if nothing is owed; else says how long
+    /// to wait before asking again.
+    pub(crate) fn take(
+        &mut self,
+        now: Duration,
+        bytes_per_second: f64,
+        bytes: u64,
+    ) -> Result<(), Duration> {
+        self.refill(now, bytes_per_second);
+        if self.balance < 0.0 {
+            let seconds = -self.balance / bytes_per_second.max(1.0);
+            return Err(Duration::from_secs_f64(seconds.min(WAIT_SECONDS_MAX)));
+        }
+        self.balance -= bytes as f64;
+        Ok(())
+    }
+
+    /// Takes `bytes` whatever is owed: those who ask later wait for it.
+    pub(crate) fn charge(&mut self, now: Duration, bytes_per_second: f64, bytes: u64) {
+        self.refill(now, bytes_per_second);
+        self.balance -= bytes as f64;
+    }
+
+    fn refill(&mut self, now: Duration, bytes_per_second: f64) {
+        let elapsed = now.saturating_sub(self.at).as_secs_f64();
+        self.at = self.at.max(now);
+        let kept_max = bytes_per_second * KEPT;
+        self.balance = (self.balance + elapsed * bytes_per_second).min(kept_max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes what it can for `millis`, in pieces of `bytes`; how much it was.
+    fn taken(bucket: &mut Bucket, millis: u64, rate: f64, bytes: u64, oversleep: Duration) -> u64 {
+        let (mut now, mut sum) = (bucket.at, 0);
+        let end = now + Duration::from_millis(millis);
+        while now < end {
+            match bucket.take(now, rate, bytes) {
+                Ok(()) => sum += bytes,
+                Err(wait) => now += wait + oversleep,
+            }
+        }
+        sum
+    }
+
+    /// Over time the rate is kept, whatever the size of the pieces, and also
+    /// if each sleep lasts longer than was asked for.
+    #[test]
+    fn the_rate_is_kept_for_all_sizes() {
+        for bytes in [10, 1_000, 100_000] {
+            for oversleep in [0, 60, 1_000] {
+                let mut bucket = Bucket::default();
+                let oversleep = Duration::from_micros(oversleep);
+                let sum = taken(&mut bucket, 10_000, 1e6, bytes, oversleep) as f64;
+                assert!((sum / 1e7 - 1.0).abs() < 0.02, "{bytes} {oversleep:?}: {sum}");
+            }
+        }
+    }
+
+    /// A large piece goes at once; those after it wait for what it took.
+    #[test]
+    fn large_pieces_are_paid_for_afterwards() {
+        let mut bucket = Bucket::default();
+        assert_eq!(bucket.take(Duration::ZERO, 1000.0, 5000), Ok(()));
+        assert_eq!(bucket.take(Duration::ZERO, 1000.0, 1), Err(Duration::from_secs(5)));
+        assert_eq!(bucket.take(Duration::from_secs(4), 1000.0, 1), Err(Duration::from_secs(1)));
+        assert_eq!(bucket.take(Duration::from_secs(5), 1000.0, 1), Ok(()));
+    }
+
+    /// An idle hour saves up no more than a moment's worth.
+    #[test]
+    fn idle_time_is_not_saved_up() {
+        let mut bucket = Bucket::default();
+        bucket.charge(Duration::from_secs(3600), 1e6, 0);
+        let mut sum = 0;
+        while bucket.take(Duration::from_secs(3600), 1e6, 100).is_ok() {
+            sum += 100;
+        }
+        assert!(sum <= 5_100, "{sum}");
+    }
+
+    /// Nothing overflows, however slow the rate and large the piece.
+    #[test]
+    fn extreme_rates_give_bounded_waits() {
+        let mut bucket = Bucket::default();
+        bucket.charge(Duration::ZERO, 0.0, u64::MAX);
+        let wait = bucket.take(Duration::ZERO, 0.0, 1).expect_err("much is owed");
+        assert!(wait <= Duration::from_secs(3600));
+        assert_eq!(Bucket::default().take(Duration::MAX, f64::MAX, u64::MAX), Ok(()));
+    }
+}
