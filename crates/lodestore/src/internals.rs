@@ -15,7 +15,7 @@ use crate::stats::Statistics;
 use crate::sync::Arc;
 use crate::table::{AfterBlock, Compression, LookupKey, ReadContext};
 use crate::table::{Table, TableBuilder, TableSettings};
-use crate::wal::{SegmentHeader, SegmentWriter};
+use crate::wal::{Room, SegmentHeader, SegmentWriter};
 
 /// A log segment in memory: the cost of framing without that of a file.
 #[derive(Debug)]
@@ -27,7 +27,8 @@ impl Default for Log {
         fs.create_directory(Path::new("d")).expect("memory takes a directory");
         let header = SegmentHeader { number: 1, id: FileId(1), ..SegmentHeader::default() };
         let path = PathBuf::from("d/000001.wal");
-        Log(SegmentWriter::create(&fs, &path, &header, None, 0).expect("memory takes a file"))
+        Log(SegmentWriter::create(&fs, &path, &header, None, Room::AsNeeded)
+            .expect("memory takes a file"))
     }
 }
 

@@ -52,6 +52,11 @@ pub struct Options {
     /// Keep a write-ahead log. Without one, a crash loses what was written
     /// since the last flush; flushes are then atomic across families.
     pub logging: bool,
+    /// Write the log by copying into a shared mapping, where the file system
+    /// is known never to fail that; a record then costs no system call. It
+    /// outlives a killed process all the same. With `false`, one `write(2)` a
+    /// commit group.
+    pub log_mapped: bool,
     /// Flush families that hold old log segments back once the segments
     /// together, the one being written included, exceed this.
     pub log_bytes_max: u64,
@@ -76,6 +81,7 @@ impl Default for Options {
             cache_bytes: 32 << 20,
             statistics: None,
             logging: true,
+            log_mapped: true,
             log_bytes_max: 1 << 30,
             family: FamilyOptions::default(),
             families: BTreeMap::new(),

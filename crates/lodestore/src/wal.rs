@@ -40,8 +40,8 @@ pub(crate) struct SegmentWriter {
 impl SegmentWriter {
     /// Creates the file `path` and writes `header`. If the file `recycle` is
     /// given, an obsolete segment, it is used up: overwritten under its new
-    /// name, or removed where files can't be overwritten. `preallocate_bytes`
-    /// (0: none) asks for room.
+    /// name, or removed where files can't be overwritten. `room` is asked for
+    /// ahead.
     ///
     /// # Errors
     /// `Io`. The segment must not be used then, and its number not again:
@@ -51,11 +51,11 @@ impl SegmentWriter {
         path: &Path,
         header: &SegmentHeader,
         recycle: Option<&Path>,
-        preallocate_bytes: u64,
+        room: Room,
     ) -> Result<SegmentWriter> {
         let mut file = open_for_writing(&**fs, path, recycle)?;
         // The room first, so that a full disk is met before anything is written.
-        let written = file.preallocate(preallocate_bytes).map_err(|error| ("preallocate", error));
+        let written = room.ask_for(&mut *file).map_err(|error| ("preallocate", error));
         let written =
             written.and_then(|()| file.append(&header.encode()).map_err(|e| ("append", e)));
         if let Err((during, error)) = written {
@@ -142,6 +142,27 @@ impl SegmentWriter {
             "log {} is synced before the one before it",
             self.header.number
         );
+    }
+}
+
+/// How a segment's file gets its blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Room {
+    /// As records are appended, or as it has them from its former life.
+    AsNeeded,
+    /// This many bytes before the first record.
+    Ahead(u64),
+    /// As `Ahead`, with records copied into a mapping where that is safe.
+    Mapped(u64),
+}
+
+impl Room {
+    fn ask_for(self, file: &mut dyn WritableFile) -> std::io::Result<()> {
+        match self {
+            Room::AsNeeded => Ok(()),
+            Room::Ahead(bytes) => file.preallocate(bytes),
+            Room::Mapped(bytes) => file.preallocate_mapped(bytes),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::record::Failure;
 use crate::stats::Counter;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, Mutex};
-use crate::wal::{Predecessor, Sealed, SegmentHeader, SegmentWriter};
+use crate::wal::{Predecessor, Room, Sealed, SegmentHeader, SegmentWriter};
 
 use super::commit::CommitState;
 use super::engine::Engine;
@@ -283,12 +283,13 @@ impl Engine {
         let fs = &self.shared.fs;
         let path = filename::log_path(&self.shared.directory, number);
         let spare = self.logs.take_spare();
-        let preallocate_bytes = match spare {
-            Some(_) => 0,
-            None => self.options.family.memtable_bytes as u64,
+        let room_bytes = self.options.family.memtable_bytes as u64;
+        let room = match spare {
+            _ if self.options.log_mapped => Room::Mapped(room_bytes),
+            Some(_) => Room::AsNeeded,
+            None => Room::Ahead(room_bytes),
         };
-        let writer =
-            SegmentWriter::create(fs, &path, &header, spare.as_deref(), preallocate_bytes)?;
+        let writer = SegmentWriter::create(fs, &path, &header, spare.as_deref(), room)?;
         if spare.is_some() {
             self.shared.statistics.add(Counter::LogSegmentsRecycled, 1);
         }

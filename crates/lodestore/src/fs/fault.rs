@@ -333,6 +333,11 @@ impl WritableFile for FaultWriter {
         self.inner.preallocate(length)
     }
 
+    fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
+        self.fs.check(Operation::Preallocate, &self.path)?;
+        self.inner.preallocate_mapped(length)
+    }
+
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.fs.check(Operation::Truncate, &self.path)?;
         self.inner.truncate(length)

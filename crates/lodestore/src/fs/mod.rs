@@ -177,6 +177,13 @@ pub trait WritableFile: Send + Debug {
         Ok(())
     }
 
+    /// As [`WritableFile::preallocate`], for a file that may be longer than
+    /// what is appended: the length may become `length` at once. Appends may
+    /// then go through a shared mapping, with all that they promise.
+    fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
+        self.preallocate(length)
+    }
+
     /// Cuts the file to `length` and continues there. Needs
     /// [`Capabilities::truncation`].
     fn truncate(&mut self, length: u64) -> io::Result<()>;

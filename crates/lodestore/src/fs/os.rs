@@ -2,20 +2,27 @@
 //! not offer.
 //!
 //! Every append is one `write(2)` (more only where the kernel takes less than
-//! all): when it returns, the bytes are the kernel's, and a killed process
-//! loses none of them. Nothing here keeps a buffer.
+//! all), or a copy into a shared mapping where that was asked for: when it
+//! returns, the bytes are the kernel's, and a killed process loses none of
+//! them. Nothing here keeps a buffer.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
 use super::{Capabilities, FileLock, Fs, LockError, ReadableFile, WritableFile};
 
 mod lock;
+mod mapped;
+
+use mapped::Mapping;
 
 /// Descriptors that are asked for if the hard limit allows more: programs that
 /// walk over all possible descriptors should not take for ever.
@@ -58,11 +65,15 @@ impl Fs for OsFs {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
-        Ok(Box::new(OsWriter(File::create(path)?)))
+        // Readable too: a shared mapping must be.
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        Ok(Box::new(OsWriter::new(options.open(path)?)))
     }
 
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
-        Ok(Box::new(OsWriter(OpenOptions::new().write(true).open(path)?)))
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(Box::new(OsWriter::new(file)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
@@ -132,51 +143,107 @@ impl ReadableFile for OsReader {
 }
 
 #[derive(Debug)]
-struct OsWriter(File);
+struct OsWriter {
+    file: File,
+    /// Where the next byte goes.
+    position: u64,
+    /// Takes appends instead of `write(2)`, as long as it can.
+    mapping: Option<Mapping>,
+}
+
+impl OsWriter {
+    fn new(file: File) -> OsWriter {
+        OsWriter { file, position: 0, mapping: None }
+    }
+
+    /// As much of `bytes` as can be copied; returns how many were.
+    #[inline]
+    fn copy(&mut self, bytes: &[u8]) -> usize {
+        let mut done = 0;
+        while let Some(mapping) = &mut self.mapping {
+            if done == bytes.len() {
+                break;
+            }
+            match mapping.copy(&self.file, self.position, &bytes[done..]) {
+                Ok(count) if count > 0 => {
+                    done += count;
+                    self.position += count as u64;
+                }
+                // `write(2)` will tell what is wrong, if anything is.
+                Ok(_) | Err(_) => self.mapping = None,
+            }
+        }
+        done
+    }
+}
 
 impl WritableFile for OsWriter {
+    #[inline]
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let done = self.copy(bytes);
+        let bytes = &bytes[done..];
+        if bytes.is_empty() {
+            return Ok(());
+        }
         // std repeats the call where it was interrupted or took only a part.
-        self.0.write_all(bytes)
+        self.file.write_all_at(bytes, self.position)?;
+        self.position += bytes.len() as u64;
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
         // `fdatasync` leaves out only what reading the data back does not need
         // (timestamps); a changed length is written (fdatasync(2)), so that an
-        // append is as durable as after `fsync`.
-        self.0.sync_data()
+        // append is as durable as after `fsync`. It writes mapped pages too.
+        self.file.sync_data()
     }
 
     fn preallocate(&mut self, length: u64) -> io::Result<()> {
-        use rustix::fs::FallocateFlags;
-        use rustix::io::Errno;
-        if length == 0 {
+        allocate(&self.file, FallocateFlags::KEEP_SIZE, length).map(|_| ())
+    }
+
+    fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
+        let there = self.file.metadata()?.len();
+        if there < length && !allocate(&self.file, FallocateFlags::empty(), length)? {
             return Ok(());
         }
-        match rustix::fs::fallocate(&self.0, FallocateFlags::KEEP_SIZE, 0, length) {
-            // Not able, or no room for all of it: the appends will tell if
-            // there is no room for what is really written.
-            Ok(())
-            | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR)
-            | Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        self.mapping = Mapping::new(&self.file, length.max(there));
+        Ok(())
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.0.set_len(length)?;
-        self.0.seek(SeekFrom::Start(length))?;
+        // Beyond the file's end a mapping has no pages.
+        self.mapping = None;
+        self.file.set_len(length)?;
+        self.position = length;
         Ok(())
     }
 
     fn close(self: Box<Self>) -> io::Result<()> {
-        let descriptor = self.0.into_raw_fd();
+        let OsWriter { file, mapping, .. } = *self;
+        drop(mapping);
+        let descriptor = file.into_raw_fd();
         // SAFETY: `into_raw_fd` gave up the only owner of this open
         // descriptor, so nothing uses or closes it after this call.
         match unsafe { libc::close(descriptor) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+}
+
+/// Gives the file blocks for its first `length` bytes. False where that does
+/// not work or there is no room for all of it: the appends will tell if there
+/// is none for what is really written.
+fn allocate(file: &File, flags: FallocateFlags, length: u64) -> io::Result<bool> {
+    if length == 0 {
+        return Ok(false);
+    }
+    match rustix::fs::fallocate(file, flags, 0, length) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Ok(false),
+        Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

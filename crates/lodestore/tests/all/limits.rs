@@ -50,8 +50,51 @@ fn too_long_keys_and_values_change_nothing() -> Result<(), Error> {
     Ok(())
 }
 
-/// Long keys and values work wherever they lie. (The documented limits
-/// themselves, of 4 GiB, take more memory than a quick test should.)
+/// The longest key and the longest value are kept: in the log, in memory, in
+/// a table and through a compaction; and come back after a reopening.
+#[test]
+#[ignore = "takes much memory and disk; run by scripts/test-limits"]
+fn the_longest_key_and_value_are_kept() -> Result<(), Error> {
+    let bytes = |limit: usize| match std::env::var("LIMIT_BYTES") {
+        Ok(less) => less.parse().expect("LIMIT_BYTES is a number of bytes"),
+        Err(_) => limit,
+    };
+    let directory = testkit::temp_dir::TempDir::new("limits");
+    let open = || {
+        let options = Options { create_if_missing: true, cache_bytes: 0, ..Options::default() };
+        Db::open(directory.path(), options)
+    };
+    // One byte that differs at each end, so that neither a cut nor a shift
+    // goes unnoticed.
+    let long = |limit: usize| {
+        let mut long = vec![b'.'; bytes(limit)];
+        *long.first_mut().expect("it is long") = b'<';
+        *long.last_mut().expect("it is long") = b'>';
+        long
+    };
+    for in_key in [true, false] {
+        let long = long(if in_key { KEY_BYTES_MAX } else { VALUE_BYTES_MAX });
+        let (key, value) = if in_key { (&long[..], &b"v"[..]) } else { (&b"k"[..], &long[..]) };
+        let db = open()?;
+        db.put(key, value)?;
+        assert!(db.get(key)?.as_deref() == Some(value), "from memory");
+        drop(db);
+        let db = open()?;
+        assert!(db.get(key)?.as_deref() == Some(value), "replayed into a table");
+        db.put(b"", b"something to compact with")?;
+        db.compact_range(None, None)?;
+        let mut cursor = db.cursor();
+        cursor.last();
+        assert!(cursor.valid() && cursor.key() == key && cursor.value() == value, "compacted");
+        drop(cursor);
+        db.delete(key)?;
+        assert!(db.get(key)?.is_none());
+        db.compact_range(None, None)?;
+    }
+    Ok(())
+}
+
+/// Long keys and values work wherever they lie.
 #[test]
 fn long_keys_and_values_are_kept() -> Result<(), Error> {
     let db = open();

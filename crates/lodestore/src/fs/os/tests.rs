@@ -182,3 +182,50 @@ fn the_second_file_excludes_what_the_registry_does_not_know() {
     drop(lock);
     drop(OsFs.lock(&path).unwrap());
 }
+
+/// What is appended through a mapping is read back at once, through other
+/// descriptors too, over the borders of windows and past the mapped part;
+/// truncating goes on from there.
+#[test]
+fn mapped_appends_are_in_the_file() {
+    let directory = TestDirectory::new();
+    let path = directory.file("mapped");
+    let mapped_bytes = (1 << 20) + 5000;
+    let mut file = OsFs.create(&path).unwrap();
+    file.preallocate_mapped(mapped_bytes).unwrap();
+    let mut expected = Vec::new();
+    for (i, bytes) in [4096, 131, 700_000, 1, 600_000, 300_000].into_iter().enumerate() {
+        let part: Vec<u8> = (0..bytes).map(|at| (at * 31 + i) as u8).collect();
+        file.append(&part).unwrap();
+        expected.extend_from_slice(&part);
+        assert!(read_all(&OsFs, &path).unwrap().starts_with(&expected), "after part {i}");
+    }
+    file.sync().unwrap();
+    assert_eq!(OsFs.length(&path).unwrap(), expected.len() as u64);
+    file.truncate(900_000).unwrap();
+    file.append(b"end").unwrap();
+    file.close().unwrap();
+    expected.truncate(900_000);
+    expected.extend_from_slice(b"end");
+    assert!(read_all(&OsFs, &path).unwrap() == expected);
+
+    let mut file = OsFs.overwrite(&path).unwrap();
+    file.preallocate_mapped(1 << 16).unwrap();
+    file.append(b"again").unwrap();
+    file.close().unwrap();
+    expected[..5].copy_from_slice(b"again");
+    assert!(read_all(&OsFs, &path).unwrap() == expected, "an overwritten file keeps the rest");
+}
+
+/// Where there is no room ahead, appends still take what fits, and the error
+/// for the rest is an error, not a signal.
+#[test]
+fn a_mapping_without_room_is_none() {
+    let directory = TestDirectory::new();
+    let path = directory.file("a");
+    let mut file = OsFs.create(&path).unwrap();
+    // More than any file system takes in one file.
+    file.preallocate_mapped(1 << 62).unwrap();
+    file.append(b"fits").unwrap();
+    assert_eq!(read_all(&OsFs, &path).unwrap(), b"fits");
+}

@@ -179,7 +179,7 @@ fn swapped_segments_are_corruption() {
     // A log of another database, with the right number.
     set(&*fs, &path(2), &second);
     let header = SegmentHeader { number: 1, id: FileId(99), ..SegmentHeader::default() };
-    SegmentWriter::create(&fs, &path(1), &header, None, 0).unwrap();
+    SegmentWriter::create(&fs, &path(1), &header, None, Room::AsNeeded).unwrap();
     let error = replay(&*fs, 1).unwrap_err();
     assert!(error.to_string().contains("should have"), "{error}");
 }

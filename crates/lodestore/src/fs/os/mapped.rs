@@ -1,0 +1,123 @@
+//! Appending by copying into a shared mapping, a window of the file at a time.
+//!
+//! A copied byte is in the kernel's page cache, as after `write(2)`, without
+//! the call: a killed process loses none. What a mapping can't do is give an
+//! error: where a store finds no page, the process dies by a signal. So every
+//! window's pages are made writable first by `MADV_POPULATE_WRITE` (Linux
+//! 5.14), which gives the error instead, and only files are mapped whose
+//! blocks exist already, on file systems that write a block where it is.
+//! Anything else goes back to `write(2)`.
+
+use std::fs::File;
+use std::io;
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+/// Mapped at once. One append in some thousands pays for a window, so it
+/// should not be long; nor short, since each takes three calls.
+const WINDOW_BYTES: u64 = 512 << 10;
+
+/// File systems that never move a block that was written, by the number that
+/// `statfs` gives (linux/magic.h): a store can't run out of space there.
+const STEADY_FILE_SYSTEMS: [u64; 3] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x0102_1994, // tmpfs
+];
+
+/// Where appends go by copying.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    window: Option<Window>,
+    /// The file's length: nothing is mapped from there on.
+    limit: u64,
+}
+
+impl Mapping {
+    /// A mapping of `file`, which is `length` bytes long and has a block for
+    /// each of them; `None` where stores could fail.
+    pub(super) fn new(file: &File, length: u64) -> Option<Mapping> {
+        let magic = rustix::fs::fstatfs(file).ok()?.f_type as u64;
+        STEADY_FILE_SYSTEMS.contains(&magic).then_some(Mapping { window: None, limit: length })
+    }
+
+    /// Copies the first of `bytes` to `position`. Gives how many were copied:
+    /// none from the end of the mapped part on.
+    ///
+    /// # Errors
+    /// A window could not be mapped; nothing was copied.
+    pub(super) fn copy(&mut self, file: &File, position: u64, bytes: &[u8]) -> io::Result<usize> {
+        if position >= self.limit {
+            return Ok(0);
+        }
+        if !self.window.as_ref().is_some_and(|window| window.holds(position)) {
+            self.window = None; // unmapped before the next is mapped
+            self.window = Some(Window::new(file, position, self.limit)?);
+        }
+        let window = self.window.as_mut().expect("it was mapped");
+        Ok(window.copy(position, bytes))
+    }
+}
+
+/// A mapped part of a file whose pages are there and writable.
+#[derive(Debug)]
+struct Window {
+    base: NonNull<u8>,
+    start: u64,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is owned by this value alone, and belongs to no thread.
+unsafe impl Send for Window {}
+
+impl Window {
+    /// The window that `position` is in, up to `limit` at most.
+    fn new(file: &File, position: u64, limit: u64) -> io::Result<Window> {
+        let start = position / WINDOW_BYTES * WINDOW_BYTES;
+        let bytes = WINDOW_BYTES.min(limit - start) as usize;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice; nobody
+        // else knows it.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                protection,
+                MapFlags::SHARED,
+                file,
+                start,
+            )?
+        };
+        let base = NonNull::new(base.cast()).expect("a mapping is not at address 0");
+        let window = Window { base, start, bytes };
+        // SAFETY: the range is the mapping that was just made.
+        unsafe {
+            rustix::mm::madvise(window.base.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite)?
+        };
+        Ok(window)
+    }
+
+    #[inline]
+    fn holds(&self, position: u64) -> bool {
+        position >= self.start && position - self.start < self.bytes as u64
+    }
+
+    #[inline]
+    fn copy(&mut self, position: u64, bytes: &[u8]) -> usize {
+        let at = (position - self.start) as usize;
+        let count = bytes.len().min(self.bytes - at);
+        // SAFETY: `at + count` is within the mapping, which lives as long as
+        // this value; no reference into it exists.
+        unsafe { self.base.as_ptr().add(at).copy_from_nonoverlapping(bytes.as_ptr(), count) };
+        count
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this base and length, and nothing
+        // refers to it any more. Unmapping what is mapped can't fail.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
