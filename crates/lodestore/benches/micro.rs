@@ -92,6 +92,16 @@ fn table_get_cached(bencher: Bencher<'_, '_>) {
         .bench_local(|| keys.iter().filter_map(|key| table.get(key)).sum::<usize>());
 }
 
+#[divan::bench(sample_count = 10)]
+fn table_get_cached_partitioned(bencher: Bencher<'_, '_>) {
+    let (keys, ordered) = (shuffled(ENTRIES), (0..ENTRIES).map(key).collect::<Vec<_>>());
+    let entries = ordered.iter().map(|key| (&key[..], &VALUE[..]));
+    let table = Sorted::build_in_partitions(entries, 4096);
+    bencher
+        .counter(ItemsCount::new(ENTRIES))
+        .bench_local(|| keys.iter().filter_map(|key| table.get(key)).sum::<usize>());
+}
+
 #[divan::bench]
 fn cache_hit(bencher: Bencher<'_, '_>) {
     let cached = Cached::default();

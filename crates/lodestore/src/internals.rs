@@ -13,7 +13,7 @@ use crate::memtable::{Memtable, MemtableWriter};
 use crate::merge::{MergeCursor, Source};
 use crate::stats::Statistics;
 use crate::sync::Arc;
-use crate::table::{AfterBlock, Compression, LookupKey, ReadContext};
+use crate::table::{Compression, LookupKey, Need, ReadContext};
 use crate::table::{Table, TableBuilder, TableSettings};
 use crate::wal::{Room, SegmentHeader, SegmentWriter};
 
@@ -87,6 +87,14 @@ impl std::fmt::Debug for ReadContext {
 impl Sorted {
     /// Builds and opens a table of `entries`, which ascend by key.
     pub fn build<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Sorted {
+        Sorted::build_in_partitions(entries, usize::MAX)
+    }
+
+    /// [`Sorted::build`] with index and filter in partitions of so many bytes.
+    pub fn build_in_partitions<'a>(
+        entries: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        partition_bytes: usize,
+    ) -> Sorted {
         let fs = MemFs::new();
         let path = PathBuf::from("000001.table");
         let file = fs.create(&path).expect("memory takes a file");
@@ -95,6 +103,7 @@ impl Sorted {
             filter_bits_per_key: 10,
             compression: Compression::None,
             order: KeyOrder::Bytewise,
+            partition_bytes,
             buffers: Charge::new(&Account::unlimited(), Item::Compactions),
         };
         let mut builder =
@@ -118,21 +127,13 @@ impl Sorted {
     /// Length of the value, if the key is there: filter, index, cache, block.
     pub fn get(&self, key: &[u8]) -> Option<usize> {
         let key = LookupKey::new(key, TRAILER_NEWEST);
-        if !self.table.may_contain(&key) {
-            return None;
-        }
-        let mut next = self.table.first_block(&key);
-        let mut found = None;
-        while let Some(index) = next {
-            let block = self.table.read_block(index, &self.context).expect("the block is sound");
-            let after = self.table.search(&block, &key, |_, value| {
+        let (mut need, mut held, mut found) = (self.table.begin(&key), None, None);
+        while let (Need::Block(wanted), None) = (need, found) {
+            let block = self.table.read_block(wanted, &self.context).expect("the block is sound");
+            need = self.table.supply(wanted, &block, &key, &mut held, |_, value| {
                 found = Some(value.len());
                 ControlFlow::Break(())
             });
-            next = match after {
-                AfterBlock::Continue(index) if found.is_none() => Some(index),
-                _ => None,
-            };
         }
         found
     }

@@ -145,6 +145,11 @@ pub struct FamilyOptions {
     pub compression: Compression,
     /// Filter bits for each key; 0 for no filter.
     pub filter_bits_per_key: u8,
+    /// Divide the index and the filter of a new table into partitions of this
+    /// size, which are read and cached like blocks, if they are larger; only a
+    /// small top stays in memory then. Default: 4096 under a limit on memory,
+    /// else none are.
+    pub partition_bytes: Option<usize>,
     /// Compaction closes a table at this size.
     pub table_bytes: u64,
     /// Level-0 tables that start a compaction.
@@ -174,6 +179,7 @@ impl Default for FamilyOptions {
             block_bytes: 4096,
             compression: Compression::Lz4,
             filter_bits_per_key: 10,
+            partition_bytes: None,
             table_bytes: 64 << 20,
             level0_compaction_files: 4,
             level0_slowdown_files: 20,
@@ -202,6 +208,7 @@ impl FamilyOptions {
         }
         at_least("sealed_memtables_max", self.sealed_memtables_max as u64, 1)?;
         at_least("block_bytes", self.block_bytes as u64, 64)?;
+        at_least("partition_bytes", self.partition_bytes.map_or(64, |b| b as u64), 64)?;
         at_least("table_bytes", self.table_bytes, 1 << 10)?;
         at_least("level1_bytes", self.level1_bytes, 1 << 10)?;
         at_least("level_multiplier", u64::from(self.level_multiplier), 2)?;

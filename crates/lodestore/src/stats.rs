@@ -46,10 +46,18 @@ counters! {
     GetsFound => "read.gets-found",
     /// Cursor seeks.
     Seeks => "read.seeks",
-    /// Blocks found in the cache.
+    /// Blocks of entries found in the cache.
     CacheHits => "cache.hits",
-    /// Blocks that had to be read.
+    /// Blocks of entries that had to be read.
     CacheMisses => "cache.misses",
+    /// Parts of indexes found in the cache.
+    CacheIndexHits => "cache.index-hits",
+    /// Parts of indexes that had to be read.
+    CacheIndexMisses => "cache.index-misses",
+    /// Parts of filters found in the cache.
+    CacheFilterHits => "cache.filter-hits",
+    /// Parts of filters that had to be read.
+    CacheFilterMisses => "cache.filter-misses",
     /// Bytes read from tables for lookups and cursors.
     BlockBytesRead => "read.block-bytes",
     /// Tables passed over because the filter said that the key is absent.

@@ -14,6 +14,7 @@
 //! | `threads` | background threads |
 //! | `cache` | bytes of the cache |
 //! | `memory` | bytes of the memory budget |
+//! | `partition` | bytes of a partition of index and filter |
 //! | `files` | files that may be open for reading |
 //! | `log` | bytes of log segments from which old families are flushed |
 //! | `logging` | `yes` or `no` |
@@ -38,6 +39,7 @@ pub(crate) fn apply(options: &mut Options, name: &str, value: &str) -> Result<()
         "log" => options.log_bytes_max = number()? as u64,
         "cache" => options.cache_bytes = number()?,
         "memory" => options.memory_bytes = Some(number()?),
+        "partition" => family.partition_bytes = Some(number()?),
         "files" => options.open_files_max = Some(number()?),
         "level0" => {
             family.level0_compaction_files = number()?;

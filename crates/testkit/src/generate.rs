@@ -141,6 +141,9 @@ impl Generator {
         if r.one_in(3) {
             knobs.push(("memory".to_string(), (r.between(64, 512) << 10).to_string()));
         }
+        if r.one_in(2) {
+            knobs.push(("partition".to_string(), (64 << r.below(4)).to_string()));
+        }
         if r.one_in(3) {
             knobs.push(("files".to_string(), r.between(1, 4).to_string()));
         }

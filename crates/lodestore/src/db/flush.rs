@@ -103,6 +103,7 @@ impl Engine {
             block_bytes: family.options.block_bytes,
             filter_bits_per_key: family.options.filter_bits_per_key,
             compression: family.options.compression,
+            partition_bytes: self.partition_bytes(family),
             order: family.order().clone(),
             buffers: Charge::new(&self.shared.memory, Item::Compactions),
         };

@@ -15,7 +15,7 @@ use crate::memtable::Memtable;
 use crate::merge_operator::SharedMergeOperator;
 use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
-use crate::table::{AfterBlock, Block, BlockIndex, LookupKey, Table};
+use crate::table::{Block, BlockRef, Held, LookupKey, Need, Table};
 use crate::tables::TableFile;
 use crate::version::{LEVELS, Version};
 use crate::visible::{merge_all, unreadable_kind};
@@ -28,7 +28,7 @@ pub(crate) enum Step<'v> {
     /// This table, opened; then [`Lookup::advance`].
     Table(&'v TableFile),
     /// This block; then [`Lookup::supply`].
-    Block(&'v Arc<Table>, BlockIndex),
+    Block(&'v Arc<Table>, BlockRef),
     /// Nothing: the result is there.
     Done,
 }
@@ -42,8 +42,10 @@ pub(crate) struct Lookup<'v, 'k> {
     /// The next table to look into: its level, and its index in level 0.
     level: usize,
     index: usize,
-    /// The table and block that are being searched.
-    open: Option<(&'v Arc<Table>, BlockIndex)>,
+    /// The table that is being searched, and the block that it needs.
+    open: Option<(&'v Arc<Table>, BlockRef)>,
+    /// The way through that table, if its index is partitioned.
+    held: Option<Held>,
     answer: Answer,
 }
 
@@ -93,6 +95,7 @@ impl<'v, 'k> Lookup<'v, 'k> {
             level: 0,
             index: 0,
             open: None,
+            held: None,
             answer,
         };
         for table in std::iter::once(&view.active).chain(&view.sealed) {
@@ -127,25 +130,31 @@ impl<'v, 'k> Lookup<'v, 'k> {
             };
             let Some(table) = file.opened() else { return Step::Table(file) };
             self.pass_candidate();
-            if !table.may_contain(&self.key) {
-                self.statistics.add(Counter::FilterUseful, 1);
-                continue;
-            }
-            self.open = table.first_block(&self.key).map(|block| (table, block));
+            let need = table.begin(&self.key);
+            self.go_on(table, need);
         }
     }
 
-    /// Searches the block that was asked for.
+    /// Takes in the block that was asked for.
     #[inline]
     pub(crate) fn supply(&mut self, block: Block) {
-        let (table, _) = self.open.expect("a block is supplied only when asked for");
+        let (table, wanted) = self.open.expect("a block is supplied only when asked for");
         let answer = &mut self.answer;
-        let after = table.search(&block, &self.key, |trailer, value| {
+        let need = table.supply(wanted, &block, &self.key, &mut self.held, |trailer, value| {
             answer.meet(trailer, || Value::in_block(block.clone(), block.range_of(value)))
         });
-        self.open = match after {
-            AfterBlock::Finished => None,
-            AfterBlock::Continue(next) => Some((table, next)),
+        self.go_on(table, need);
+    }
+
+    #[inline]
+    fn go_on(&mut self, table: &'v Arc<Table>, need: Need) {
+        self.open = match need {
+            Need::Block(block) => Some((table, block)),
+            Need::Nothing => None,
+            Need::Denied => {
+                self.statistics.add(Counter::FilterUseful, 1);
+                None
+            }
         };
     }
 

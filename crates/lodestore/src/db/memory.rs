@@ -16,11 +16,15 @@ use crate::sync::Arc;
 
 use super::commit::CommitState;
 use super::engine::Engine;
+use super::family::FamilyCore;
 
 /// How often a writer looks whether another database's flush is done.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How often it looks at most: a neighbour that cannot flush must not stop it.
 const PAUSES_MAX: u32 = 500;
+
+/// A partition is read where a block is: about as large as one.
+const PARTITION_BYTES: usize = 4096;
 
 impl Engine {
     /// Marks the largest memtable as full when memtables hold more than half
@@ -105,6 +109,13 @@ impl Engine {
             let _ = self.seal(&mut commit, &[family]);
         }
         self.shared.memory.was_answered();
+    }
+
+    /// The size of partitions of the index and filter of a family's new tables.
+    pub(crate) fn partition_bytes(&self, family: &FamilyCore) -> usize {
+        let limited = self.shared.memory.budget().bytes_max().is_some();
+        let default = if limited { PARTITION_BYTES } else { usize::MAX };
+        family.options.partition_bytes.unwrap_or(default)
     }
 
     /// True if memory suffices for one more compaction.

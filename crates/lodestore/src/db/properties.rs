@@ -296,7 +296,7 @@ fn tables_text(family: &FamilyCore) -> String {
 impl FamilyCore {
     pub(crate) fn approximate_sizes(&self, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
         let view = self.views.keep();
-        let offset = |table: &crate::table::Table, key: &[u8]| table.approximate_offset(key);
+        let context = self.context(true);
         let mut sizes = Vec::with_capacity(ranges.len());
         for (from, to) in ranges {
             let mut bytes = 0;
@@ -307,7 +307,8 @@ impl FamilyCore {
                         || self.order().compare(&smallest.user_key, to).is_ge();
                     if !is_outside {
                         let table = file.table()?;
-                        bytes += offset(table, to).saturating_sub(offset(table, from));
+                        let start = table.approximate_offset(from, context)?;
+                        bytes += table.approximate_offset(to, context)?.saturating_sub(start);
                     }
                 }
             }

@@ -8,7 +8,7 @@ use crate::key::SequenceNumber;
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::Arc;
-use crate::table::{BlockIndex, ReadContext, Table};
+use crate::table::{BlockRef, ReadContext, Table};
 use crate::version::LEVELS;
 
 use super::family::FamilyCore;
@@ -137,7 +137,7 @@ impl FamilyCore {
 struct Wanted<'v> {
     lookup: usize,
     table: &'v Arc<Table>,
-    block: BlockIndex,
+    block: BlockRef,
 }
 
 /// Takes every lookup as far as the cache allows, then reads the blocks that
@@ -160,7 +160,7 @@ fn fetch_round<'v>(
         }
     }
     // In file order, and each block once however many lookups want it.
-    wanted.sort_by_key(|w| (Arc::as_ptr(w.table), w.block));
+    wanted.sort_by_key(|w| (Arc::as_ptr(w.table), w.block.place.offset));
     let groups: Vec<&[Wanted<'v>]> =
         wanted.chunk_by(|a, b| Arc::ptr_eq(a.table, b.table) && a.block == b.block).collect();
     let requests = groups.iter().map(|group| group[0].table.request(group[0].block)).collect();
@@ -178,7 +178,7 @@ fn fetch_round<'v>(
 fn advance_in_cache<'v>(
     lookup: &mut Lookup<'v, '_>,
     context: &ReadContext,
-) -> Result<Option<(&'v Arc<Table>, BlockIndex)>> {
+) -> Result<Option<(&'v Arc<Table>, BlockRef)>> {
     loop {
         match lookup.advance() {
             Step::Done => return Ok(None),

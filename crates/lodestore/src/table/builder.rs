@@ -11,14 +11,13 @@ use std::path::{Path, PathBuf};
 use crate::budget::Reservation;
 use crate::error::{Error, Result};
 use crate::fs::WritableFile;
-use crate::key::{FileId, InternalKey, Kind, Trailer, hash, kind_of, sequence_of};
+use crate::key::{FileId, InternalKey, Kind, Trailer, kind_of, sequence_of};
 
 use super::TableSettings;
 use super::block_builder::{BlockBuilder, is_tombstone};
 use super::codec::Compressor;
-use super::filter::FilterBuilder;
+use super::directory_builder::{DirectoryBuilder, Finished};
 use super::format::{Footer, MUST_UNDERSTAND, Section, Witness, encode_header, tag};
-use super::index_builder::IndexBuilder;
 use super::meta::{TableFormat, TableMeta};
 use super::properties::Properties;
 
@@ -37,8 +36,7 @@ pub(crate) struct TableBuilder {
     block: BlockBuilder,
     raw: Vec<u8>,
     compressor: Compressor,
-    index: IndexBuilder,
-    filter: Option<FilterBuilder>,
+    directory: DirectoryBuilder,
     witness: Witness,
     properties: Properties,
     memory: Reservation,
@@ -55,7 +53,6 @@ impl TableBuilder {
         settings.block_bytes = settings.block_bytes.min(BLOCK_BYTES_MAX);
         let compressor = Compressor::new(settings.compression)
             .map_err(|error| Error::io(path, "prepare compression of", error))?;
-        let filters = settings.filter_bits_per_key > 0 && settings.order.equal_means_identical();
         let mut out = Output { file, path: path.to_path_buf(), buffer: Vec::new(), written: 0 };
         out.buffer.extend_from_slice(&encode_header(id));
         Ok(TableBuilder {
@@ -63,8 +60,7 @@ impl TableBuilder {
             id,
             block: BlockBuilder::new(settings.order.is_bytewise()),
             raw: Vec::new(),
-            index: IndexBuilder::default(),
-            filter: filters.then(|| FilterBuilder::new(settings.filter_bits_per_key)),
+            directory: DirectoryBuilder::new(&settings),
             witness: Witness::new(),
             properties: Properties {
                 order_name: settings.order.name().to_string(),
@@ -101,11 +97,7 @@ impl TableBuilder {
                 self.finish_block(Some(user_key))?;
             }
         }
-        if let Some(filter) = &mut self.filter
-            && !key_is_last
-        {
-            filter.add(hash(user_key));
-        }
+        self.directory.add_key(user_key, key_is_last);
         self.block.add(user_key, trailer, value, key_is_last);
         self.count(user_key, trailer, value);
         Ok(())
@@ -123,8 +115,7 @@ impl TableBuilder {
 
     /// About how long the file would be if it were finished now.
     pub(crate) fn estimated_bytes(&self) -> u64 {
-        let filter = self.filter.as_ref().map_or(0, FilterBuilder::bytes);
-        self.out.offset() + (self.block.bytes_with(0, 0) + self.index.bytes() + filter) as u64
+        self.out.offset() + (self.block.bytes_with(0, 0) + self.directory.bytes()) as u64
     }
 
     /// True until the first entry.
@@ -136,24 +127,21 @@ impl TableBuilder {
     fn finish_block(&mut self, next: Option<&[u8]>) -> Result<()> {
         let offset = self.out.offset();
         let (last, trailer) = self.block.last();
+        let mut separator = last.to_vec();
+        let mut straddler = None;
         match next {
             Some(next) if self.settings.order.compare(last, next).is_eq() => {
-                self.index.add(last, Some(trailer), offset);
+                straddler = Some(trailer);
             }
-            Some(next) => {
-                let mut separator = last.to_vec();
-                self.settings.order.shorten_separator(&mut separator, next);
-                self.index.add(&separator, None, offset);
-            }
-            None => {
-                self.index.add(last, None, offset);
-                self.properties.largest = InternalKey::new(last, trailer);
-            }
+            Some(next) => self.settings.order.shorten_separator(&mut separator, next),
+            None => self.properties.largest = InternalKey::new(last, trailer),
         }
         self.block.finish(&mut self.raw);
         let out = &mut self.out.buffer;
         let checksum = self.compressor.seal(&self.raw, out, self.id, offset);
         self.witness.add(checksum);
+        let place = (offset, self.out.offset());
+        self.directory.add_block(&separator, straddler, place, next.is_none());
         self.out.write_if_full()?;
         if self.out.buffer.is_empty() {
             self.memory.resize(self.memory_bytes());
@@ -163,8 +151,7 @@ impl TableBuilder {
 
     /// About what the builder holds.
     fn memory_bytes(&self) -> usize {
-        let filter = self.filter.as_ref().map_or(0, FilterBuilder::memory_bytes);
-        WRITE_BYTES + 3 * self.settings.block_bytes + 2 * self.index.bytes() + filter
+        WRITE_BYTES + 3 * self.settings.block_bytes + self.directory.memory_bytes()
     }
 
     /// Writes what is left, syncs and closes the file. The caller sets the
@@ -176,14 +163,8 @@ impl TableBuilder {
             self.finish_block(None)?;
         }
         let data_end = self.out.offset();
-        self.properties.blocks = self.index.blocks() as u64;
-        let mut sections = Vec::new();
-        if let Some(filter) = self.filter.take() {
-            sections.push(self.put_section(tag::FILTER, 0, &filter.finish())?);
-        }
-        let index = std::mem::take(&mut self.index);
-        let index = index.finish(data_end, self.settings.order.is_bytewise());
-        sections.push(self.put_section(tag::INDEX, MUST_UNDERSTAND, &index)?);
+        self.properties.blocks = u64::from(self.directory.blocks());
+        let mut sections = self.put_directory(data_end)?;
         let properties = self.properties.encode();
         sections.push(self.put_section(tag::PROPERTIES, MUST_UNDERSTAND, &properties)?);
 
@@ -209,6 +190,31 @@ impl TableBuilder {
             value_bytes: properties.value_bytes,
             ..TableMeta::default()
         })
+    }
+
+    /// Writes index and filter; gives their sections.
+    fn put_directory(&mut self, data_end: u64) -> Result<Vec<Section>> {
+        let empty = DirectoryBuilder::new(&self.settings);
+        let directory = std::mem::replace(&mut self.directory, empty);
+        let (out, witness, id) = (&mut self.out, &mut self.witness, self.id);
+        let put = |raw: &[u8], compressor: &mut Compressor| {
+            let offset = out.offset();
+            witness.add(compressor.seal(raw, &mut out.buffer, id, offset));
+            out.write_if_full().map(|()| (offset, out.offset()))
+        };
+        let mut sections = Vec::new();
+        match directory.finish(data_end, &mut self.compressor, put)? {
+            Finished::Resident { filter, index } => {
+                if let Some(filter) = filter {
+                    sections.push(self.put_section(tag::FILTER, 0, &filter)?);
+                }
+                sections.push(self.put_section(tag::INDEX, MUST_UNDERSTAND, &index)?);
+            }
+            Finished::Partitioned(list) => {
+                sections.push(self.put_section(tag::PARTITIONS, MUST_UNDERSTAND, &list)?);
+            }
+        }
+        Ok(sections)
     }
 
     fn put_section(&mut self, tag: u32, flags: u32, bytes: &[u8]) -> Result<Section> {

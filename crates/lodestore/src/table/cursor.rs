@@ -11,6 +11,7 @@ use crate::sync::Arc;
 
 use super::block::Block;
 use super::layout::{HEAD_BYTES_MAX, Layout};
+use super::locator::Locator;
 use super::readahead::{Direction, Readahead};
 use super::reader::{BlockIndex, ReadContext, Table};
 
@@ -18,6 +19,7 @@ use super::reader::{BlockIndex, ReadContext, Table};
 pub(crate) struct TableCursor {
     table: Arc<Table>,
     context: ReadContext,
+    locator: Locator,
     /// The block of the position; `None` if there is no position.
     block: Option<Block>,
     layout: Layout,
@@ -34,6 +36,7 @@ impl TableCursor {
         TableCursor {
             table,
             context,
+            locator: Locator::default(),
             block: None,
             layout: Layout::default(),
             entry: 0,
@@ -60,8 +63,13 @@ impl TableCursor {
         if self.block.as_ref().is_some_and(|block| block.index() == index) {
             return true;
         }
-        let block = self.table.read_block(index, &self.context);
+        let block = self.read(index);
         self.enter_block(block)
+    }
+
+    fn read(&mut self, index: BlockIndex) -> Result<Block> {
+        let wanted = self.locator.locate(&self.table, index, &self.context)?;
+        self.table.read_block(wanted, &self.context)
     }
 
     /// Goes to a neighbouring block, reading ahead.
@@ -71,14 +79,16 @@ impl TableCursor {
     }
 
     fn neighbour(&mut self, index: BlockIndex, direction: Direction) -> Result<Block> {
-        if let Some(block) = self.table.cached_block(index, &self.context) {
+        let (table, context) = (&self.table, &self.context);
+        let wanted = self.locator.locate(table, index, context)?;
+        if let Some(block) = table.cached_block(wanted, context) {
             return Ok(block);
         }
-        match self.readahead.step(&self.table, index, direction, &self.context)? {
-            None => self.table.read_block(index, &self.context),
+        match self.readahead.step(table, &self.locator, wanted, direction, context)? {
+            None => table.read_block(wanted, context),
             Some(stored) => {
-                let block = self.table.decode_block(index, stored)?;
-                self.table.keep_block(&block, &self.context);
+                let block = table.decode_block(wanted, stored)?;
+                table.keep_block(wanted, &block, context);
                 Ok(block)
             }
         }
@@ -149,6 +159,19 @@ impl TableCursor {
         }
     }
 
+    /// The block that may hold the first entry not before the target; `None`
+    /// with the error kept if that can't be read.
+    fn find_block(&mut self, user_key: &[u8], trailer: Trailer) -> Option<Option<BlockIndex>> {
+        match self.locator.find(&self.table, user_key, trailer, &self.context) {
+            Ok(found) => Some(found),
+            Err(error) => {
+                self.error = Some(error);
+                self.lose_position();
+                None
+            }
+        }
+    }
+
     /// The entry of the block here that is the first not before the target,
     /// and whether it is a version of the same key.
     fn find(&self, user_key: &[u8], trailer: Trailer) -> (usize, bool) {
@@ -184,7 +207,8 @@ impl Cursor for TableCursor {
 
     fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
         self.error = None;
-        let Some(index) = self.table.find_block(user_key, trailer) else {
+        let Some(found) = self.find_block(user_key, trailer) else { return };
+        let Some(index) = found else {
             self.lose_position();
             return;
         };
@@ -201,7 +225,8 @@ impl Cursor for TableCursor {
 
     fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
         self.error = None;
-        let Some(index) = self.table.find_block(user_key, trailer) else {
+        let Some(found) = self.find_block(user_key, trailer) else { return };
+        let Some(index) = found else {
             self.seek_to_last();
             return;
         };

@@ -7,40 +7,40 @@ use crate::error::{Error, Result};
 use crate::key::{FileId, KeyOrder, Kind, TRAILER_NEWEST, trailer};
 use crate::sync::Arc;
 
+use super::directory::Directory;
 use super::meta::TableMeta;
 use super::testing::*;
-use super::{AfterBlock, Compression, LookupKey, Table};
+use super::{Compression, LookupKey, Need, Table, TableSettings};
 
 const ORDER: KeyOrder = KeyOrder::Bytewise;
 
 /// A small table of several blocks, with short keys, versions over blocks and
 /// a filter.
 fn small_table(compression: Compression) -> (Vec<Entry>, Vec<u8>, TableMeta) {
+    small_table_of(&settings(200, compression))
+}
+
+fn small_table_of(settings: &TableSettings) -> (Vec<Entry>, Vec<u8>, TableMeta) {
     let mut entries = entries(Shape::Nested, 60, 11, &ORDER);
     entries.extend(
         (0..20u64)
             .rev()
             .map(|i| (b"versions".to_vec(), trailer(i, Kind::Put), i.to_le_bytes().repeat(3))),
     );
-    let (bytes, meta) = build(&entries, &settings(200, compression));
+    let (bytes, meta) = build(&entries, settings);
     (entries, bytes, meta)
 }
 
 fn lookup(table: &Table, entry: &Entry) -> Result<Option<Vec<u8>>> {
     let key = LookupKey::new(&entry.0, entry.1);
     let context = context();
-    let mut found = None;
-    let mut next = table.first_block(&key).filter(|_| table.may_contain(&key));
-    while let Some(index) = next {
-        let block = table.read_block(index, &context)?;
-        let after = table.search(&block, &key, |t, value| {
+    let (mut found, mut held, mut need) = (None, None, table.begin(&key));
+    while let (Need::Block(wanted), None) = (need, &found) {
+        let block = table.read_block(wanted, &context)?;
+        need = table.supply(wanted, &block, &key, &mut held, |t, value| {
             found = (t == entry.1).then(|| value.to_vec());
             ControlFlow::Break(())
         });
-        next = match after {
-            AfterBlock::Continue(index) if found.is_none() => Some(index),
-            _ => None,
-        };
     }
     Ok(found)
 }
@@ -86,8 +86,10 @@ fn read_everything(table: &Arc<Table>, entries: &[Entry]) -> usize {
 /// `verify` always sees it.
 #[test]
 fn every_flipped_byte_is_harmless_and_seen() {
-    for compression in [Compression::None, Compression::Lz4] {
-        let (entries, bytes, meta) = small_table(compression);
+    let partitioned = TableSettings { partition_bytes: 60, ..settings(200, Compression::None) };
+    let resident = [Compression::None, Compression::Lz4].map(|codec| settings(200, codec));
+    for settings in resident.into_iter().chain([partitioned]) {
+        let (entries, bytes, meta) = small_table_of(&settings);
         for position in 0..bytes.len() {
             for mask in [0x01, 0x80, 0xff] {
                 let mut damaged = bytes.clone();
@@ -126,7 +128,7 @@ fn a_damaged_filter_denies_nothing() {
     bytes[filter + 20] = 0;
     bytes[filter + 21] = 0;
     let table = open(bytes, &meta, &ORDER).unwrap();
-    assert!(!table.has_filter());
+    assert!(matches!(&table.directory, Directory::Resident { filter: None, .. }));
     assert_eq!(read_everything(&table, &entries), 0);
     assert!(table.verify(&context()).is_err());
 }
@@ -157,15 +159,16 @@ fn swapped_blocks_are_caught() {
         .collect();
     let (mut bytes, meta) = build(&entries, &settings(200, Compression::None));
     let table = open(bytes.clone(), &meta, &ORDER).unwrap();
-    let (a, b) = (table.block_place(1), table.block_place(2));
+    let refs = [0, 1, 2].map(|i| block_ref(&table, i));
+    let (a, b) = (refs[1].place, refs[2].place);
     assert_eq!(a.stored_bytes, b.stored_bytes);
     for i in 0..a.stored_bytes {
         bytes.swap(a.offset as usize + i, b.offset as usize + i);
     }
     let table = open(bytes, &meta, &ORDER).unwrap();
-    assert!(table.read_block(0, &context()).is_ok());
-    assert!(table.read_block(1, &context()).unwrap_err().is_corruption());
-    assert!(table.read_block(2, &context()).unwrap_err().is_corruption());
+    assert!(table.read_block(refs[0], &context()).is_ok());
+    assert!(table.read_block(refs[1], &context()).unwrap_err().is_corruption());
+    assert!(table.read_block(refs[2], &context()).unwrap_err().is_corruption());
 }
 
 /// A sound table in another's place is refused, by its id or its witness.
@@ -291,6 +294,38 @@ fn hostile_indexes_are_refused_or_harmless() {
         };
         for i in 0..60u64 {
             index.find(&i.to_be_bytes().repeat(2), i, &ORDER);
+        }
+    }
+}
+
+/// Random changes to a list of partitions with a right checksum are refused or
+/// lead to places inside of the table.
+#[test]
+fn hostile_lists_of_partitions_are_refused_or_harmless() {
+    let mut random = Random::new(99);
+    let mut top = super::index_builder::IndexBuilder::default();
+    (0..20u64).for_each(|i| top.add(&i.to_be_bytes(), None, 5000 + i * 100));
+    let firsts: Vec<u32> = (0..21).map(|i| i * 3).collect();
+    let filters: Vec<u64> = (0..21).map(|i| 3000 + i * 100).collect();
+    let sound = super::partitions::encode(&firsts, Some(&filters), &top.finish(7000, true));
+    let decode = |bytes: &[u8]| super::partitions::Partitions::decode(bytes, &ORDER, 7000);
+    assert!(decode(&sound).is_ok());
+    for length in 0..sound.len() {
+        assert!(decode(&sound[..length]).is_err());
+    }
+    for round in 0..40_000 {
+        let mut bytes = sound.clone();
+        let position = random.below(if round % 2 == 0 { 8 } else { bytes.len() });
+        bytes[position] = random.next() as u8;
+        let Ok(partitions) = decode(&bytes) else { continue };
+        for i in 0..partitions.count() {
+            let filter = partitions.filter_ref(i).expect("flags were not changed to none");
+            for wanted in [partitions.index_ref(i), filter] {
+                assert!(wanted.place.offset + wanted.place.stored_bytes as u64 <= 7000);
+            }
+        }
+        for block in 0..partitions.blocks().min(100) {
+            assert!(partitions.of_block(block) < partitions.count());
         }
     }
 }

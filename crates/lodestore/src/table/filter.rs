@@ -44,6 +44,11 @@ impl FilterBuilder {
         self.hashes.push(hash);
     }
 
+    /// True if no key was added yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
     /// Memory that the hashes take.
     pub(super) fn memory_bytes(&self) -> usize {
         8 * self.hashes.capacity()
@@ -93,18 +98,12 @@ impl Filter {
     /// Decodes a section. `None` if it is of a kind that this build does not
     /// know, or if it is malformed: then every key may be there.
     pub(super) fn decode(section: &[u8]) -> Option<Filter> {
-        let (header, rest) = section.split_first_chunk::<HEADER_BYTES>()?;
-        let [kind, probes, reserved @ .., a, b, c, d] = *header;
-        let lines = u32::from_le_bytes([a, b, c, d]) as usize;
-        let known = kind == KIND_LINES && reserved == [0; 2] && (1..=PROBES_MAX).contains(&probes);
-        if !known || lines == 0 || rest.len() != lines * LINE_BYTES {
-            return None;
-        }
+        let (probes, lines) = header(section)?;
         let words = |line: &[u8; LINE_BYTES]| {
             let chunks = line.as_chunks::<8>().0;
             Line(std::array::from_fn(|i| u64::from_le_bytes(chunks[i])))
         };
-        Some(Filter { lines: rest.as_chunks().0.iter().map(words).collect(), probes })
+        Some(Filter { lines: lines.iter().map(words).collect(), probes })
     }
 
     #[inline]
@@ -133,6 +132,37 @@ impl Filter {
     pub(super) fn memory_bytes(&self) -> usize {
         self.lines.len() * LINE_BYTES
     }
+}
+
+/// [`Filter::may_contain`] for a section's bytes, which need not be the end of
+/// `section`. True if they are no filter.
+#[inline]
+pub(super) fn may_contain(section: &[u8], hash: u64) -> bool {
+    let Some((&[_, probes, _, _, a, b, c, d], lines)) = section.split_first_chunk::<HEADER_BYTES>()
+    else {
+        return true;
+    };
+    let count = u64::from(u32::from_le_bytes([a, b, c, d]));
+    let at = ((u128::from(hash) * u128::from(count)) >> 64) as usize * LINE_BYTES;
+    let Some(line) = lines.get(at..at + LINE_BYTES) else { return true };
+    let line = line.as_chunks::<8>().0;
+    for_each_bit(hash, probes, |word, bit| u64::from_le_bytes(line[word]) & bit != 0)
+}
+
+/// True if `section` is a filter that this build can ask.
+pub(super) fn is_sound(section: &[u8]) -> bool {
+    header(section).is_some()
+}
+
+/// Bits that each key sets, and the lines; `None` if the section is of a kind
+/// that this build does not know, or malformed.
+fn header(section: &[u8]) -> Option<(u8, &[[u8; LINE_BYTES]])> {
+    let (header, rest) = section.split_first_chunk::<HEADER_BYTES>()?;
+    let [kind, probes, reserved @ .., a, b, c, d] = *header;
+    let lines = u32::from_le_bytes([a, b, c, d]) as usize;
+    let known = kind == KIND_LINES && reserved == [0; 2] && (1..=PROBES_MAX).contains(&probes);
+    let sound = known && lines > 0 && rest.len() == lines * LINE_BYTES;
+    sound.then(|| (probes, rest.as_chunks().0))
 }
 
 /// Calls `each` with word and bit of every probe while it gives true.

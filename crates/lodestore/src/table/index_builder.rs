@@ -38,6 +38,25 @@ impl IndexBuilder {
         self.keys.len() + 13 * self.blocks()
     }
 
+    /// The separator and straddler of the newest block.
+    pub(super) fn last(&self) -> (&[u8], Option<Trailer>) {
+        let last = self.blocks() - 1;
+        let newest = self.straddlers.last().filter(|(block, _)| *block as usize == last);
+        (self.keys().last().unwrap_or_default(), newest.map(|(_, trailer)| *trailer))
+    }
+
+    /// For each block its separator, that one's trailer, and where it starts
+    /// and ends; the last one ends at `end`.
+    pub(super) fn entries(&self, end: u64) -> impl Iterator<Item = (&[u8], Trailer, u64, u64)> {
+        let ends = self.block_offsets[1..].iter().copied().chain([end]);
+        let mut straddlers = self.straddlers.iter().peekable();
+        let places = self.block_offsets.iter().copied().zip(ends);
+        self.keys().zip(places).enumerate().map(move |(i, (separator, (start, end)))| {
+            let straddler = straddlers.next_if(|(block, _)| *block as usize == i);
+            (separator, straddler.map_or(0, |(_, trailer)| *trailer), start, end)
+        })
+    }
+
     fn keys(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.key_ends.iter().copied());
         starts.zip(&self.key_ends).map(|(start, &end)| &self.keys[start..end])

@@ -11,11 +11,16 @@
 //! | `layout` | the inside of a decoded block: where each part lies |
 //! | `block` | a decoded block: entries by number, and search |
 //! | `block_builder` | entries to the bytes of one block |
-//! | `index` | last keys and places of all blocks, resident |
+//! | `index` | last keys and places of blocks, resident |
 //! | `index_builder` | the same, being written |
-//! | `filter` | which keys a table certainly lacks, resident |
+//! | `filter` | which keys a table certainly lacks |
+//! | `partitions` | index and filter of a large table, of which only the top is resident |
+//! | `directory` | one or the other: where blocks are, in an open table |
+//! | `directory_builder` | the same, being written |
 //! | `builder` | entries to a file |
-//! | `reader` | an open table, point lookups without I/O |
+//! | `reader` | an open table: stored blocks, checked and cached |
+//! | `search` | point lookups without I/O |
+//! | `locator` | which block comes next on a walk |
 //! | `readahead` | stored blocks in growing spans, for walking |
 //! | `cursor` | walking a table both ways |
 //! | `verify` | reading every byte and doubting all of it |
@@ -34,9 +39,14 @@ mod block;
 mod block_builder;
 mod index;
 mod index_builder;
+mod partitions;
+mod directory;
+mod directory_builder;
 mod filter;
 mod builder;
 mod reader;
+mod search;
+mod locator;
 mod readahead;
 mod cursor;
 mod verify;
@@ -54,7 +64,8 @@ use crate::key::{KeyOrder, Trailer, hash};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
-pub(crate) use reader::{AfterBlock, BlockIndex, ReadContext, Table};
+pub(crate) use reader::{BlockRef, ReadContext, Table};
+pub(crate) use search::{Held, Need};
 
 /// The outcome of a check that only says what is wrong; whoever knows the file
 /// and the offset makes an `Error` of it.
@@ -87,6 +98,9 @@ pub(crate) struct TableSettings {
     /// Size of the filter for each key; 0 means no filter.
     pub(crate) filter_bits_per_key: u8,
     pub(crate) compression: Compression,
+    /// Index and filter are divided into partitions of this size if they
+    /// exceed it; `usize::MAX`: never.
+    pub(crate) partition_bytes: usize,
     pub(crate) order: KeyOrder,
     /// What the builder's buffers are charged to.
     pub(crate) buffers: Charge,

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::stats::Counter;
 
 use super::format;
-use super::reader::{BlockIndex, ReadContext, Table};
+use super::locator::Locator;
+use super::reader::{BlockRef, ReadContext, Table};
 
 const SPAN_BYTES_MIN: u64 = 8 << 10;
 const SPAN_BYTES_MAX: u64 = 256 << 10;
@@ -47,7 +48,8 @@ impl Readahead {
     pub(super) fn step(
         &mut self,
         table: &Table,
-        block: BlockIndex,
+        locator: &Locator,
+        wanted: BlockRef,
         direction: Direction,
         context: &ReadContext,
     ) -> Result<Option<&[u8]>> {
@@ -56,20 +58,21 @@ impl Readahead {
             self.span_bytes = SPAN_BYTES_MIN;
             return Ok(None);
         }
-        self.take(table, block, direction, context).map(Some)
+        self.take(table, locator, wanted, direction, context).map(Some)
     }
 
     /// The block's stored bytes, and those of its neighbours read ahead.
     pub(super) fn take(
         &mut self,
         table: &Table,
-        block: BlockIndex,
+        locator: &Locator,
+        wanted: BlockRef,
         direction: Direction,
         context: &ReadContext,
     ) -> Result<&[u8]> {
-        let place = table.block_place(block);
+        let place = wanted.place;
         if !self.holds(place.offset, place.stored_bytes) {
-            self.fill(table, block, direction, context)?;
+            self.fill(table, locator, wanted, direction, context)?;
         }
         let start = (place.offset - self.offset) as usize;
         Ok(&self.buffer[start..start + place.stored_bytes])
@@ -80,15 +83,16 @@ impl Readahead {
         self.offset <= offset && offset + length as u64 <= end
     }
 
-    /// Reads whole blocks from `block` on, as many as the span has room for.
+    /// Reads whole blocks from `wanted` on, as many as the span has room for.
     fn fill(
         &mut self,
         table: &Table,
-        block: BlockIndex,
+        locator: &Locator,
+        wanted: BlockRef,
         direction: Direction,
         context: &ReadContext,
     ) -> Result<()> {
-        let (first, end) = span(table, block, direction, self.span_bytes);
+        let (first, end) = span(table, locator, wanted, direction, self.span_bytes);
         let length = (end - first) as usize;
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
@@ -104,21 +108,32 @@ impl Readahead {
     }
 }
 
-/// The bytes from start to end of the blocks around `block` that fit into
-/// `bytes`; always `block` itself.
-fn span(table: &Table, block: BlockIndex, direction: Direction, bytes: u64) -> (u64, u64) {
-    let index = &table.index;
-    let (mut first, mut end) = (block as usize, block as usize + 1);
+/// The bytes from start to end of the blocks around `wanted` that fit into
+/// `bytes` and that `locator` knows; always `wanted` itself.
+fn span(
+    table: &Table,
+    locator: &Locator,
+    wanted: BlockRef,
+    direction: Direction,
+    bytes: u64,
+) -> (u64, u64) {
+    let ends = |block: BlockRef| (block.place.offset, block.place.offset + length(block));
+    let ((mut first, mut end), mut index) = (ends(wanted), wanted.index);
     loop {
-        let (wider_first, wider_end) = match direction {
-            Direction::Forward if end < index.blocks() => (first, end + 1),
-            Direction::Backward if first > 0 => (first - 1, end),
-            _ => break,
+        let next = match direction {
+            Direction::Forward => index.checked_add(1),
+            Direction::Backward => index.checked_sub(1),
         };
-        if index.block_offset(wider_end) - index.block_offset(wider_first) > bytes {
+        let Some(next) = next.and_then(|next| locator.known(table, next)) else { break };
+        let (start, stop) = ends(next);
+        if end.max(stop) - first.min(start) > bytes {
             break;
         }
-        (first, end) = (wider_first, wider_end);
+        (first, end, index) = (first.min(start), end.max(stop), next.index);
     }
-    (index.block_offset(first), index.block_offset(end))
+    (first, end)
+}
+
+fn length(block: BlockRef) -> u64 {
+    block.place.stored_bytes as u64
 }

@@ -1,34 +1,34 @@
 //! An open table: immutable, shared by all readers.
 //!
-//! A point lookup is a conversation without I/O: `may_contain` asks the
-//! filter, `first_block` the index, `block_place` tells what to read,
-//! `decode_block` checks what was read, and `search` gives the versions and
-//! tells whether another block is needed. `read_block` does cache and I/O for
-//! callers that simply wait.
+//! A [`BlockRef`] says which stored block is wanted: of entries, or a part of
+//! a partitioned index or filter. `cached_block` looks for it in the cache,
+//! `request` and `accept` are for those who read many at once, `read_block`
+//! does cache and I/O for those who simply wait.
 
 use std::cell::Cell;
 use std::fmt;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::budget::Charge;
 use crate::cache::{BlockKind, Cache};
 use crate::error::{Error, Result};
 use crate::fs::{ReadRequest, ReadResult, ReadableFile};
-use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST, Trailer};
+use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST};
 use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
 
+use super::Checked;
 use super::block::Block;
 use super::codec::{self, TRAILER_BYTES};
 use super::cursor::TableCursor;
-use super::filter::Filter;
-use super::format::{self, Footer, HEADER_BYTES, Section, tag};
+use super::directory::{Directory, Source};
+use super::filter;
+use super::format::{self, Footer, HEADER_BYTES, tag};
 use super::index::Index;
 use super::layout::SLACK_BYTES;
+use super::locator::Locator;
 use super::meta::TableMeta;
 use super::properties::Properties;
-use super::{Checked, LookupKey};
 
 /// The number of a block in its table, from 0.
 pub(crate) type BlockIndex = u32;
@@ -40,13 +40,27 @@ pub(crate) struct BlockPlace {
     pub(crate) stored_bytes: usize,
 }
 
-/// What a lookup does after a block was searched.
+/// A stored block of a table: what it is, its number among its kind, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AfterBlock {
-    /// The table has no more versions that matter.
-    Finished,
-    /// The versions of the key go on in this block.
-    Continue(BlockIndex),
+pub(crate) struct BlockRef {
+    pub(crate) kind: BlockKind,
+    pub(crate) index: BlockIndex,
+    pub(crate) place: BlockPlace,
+}
+
+impl BlockRef {
+    #[inline]
+    pub(super) fn new(kind: BlockKind, index: BlockIndex, offset: u64, end: u64) -> BlockRef {
+        let place = BlockPlace { offset, stored_bytes: (end - offset) as usize };
+        BlockRef { kind, index, place }
+    }
+
+    /// A block of entries that a resident index knows.
+    #[inline]
+    pub(super) fn resident(index: &Index, block: usize) -> BlockRef {
+        let (offset, end) = (index.block_offset(block), index.block_offset(block + 1));
+        BlockRef::new(BlockKind::Data, block as BlockIndex, offset, end)
+    }
 }
 
 /// How blocks are read, for lookups and cursors.
@@ -71,8 +85,7 @@ pub(crate) struct Table {
     pub(super) sequence_override: Option<SequenceNumber>,
     pub(super) footer: Footer,
     pub(super) properties: Properties,
-    pub(super) index: Index,
-    pub(super) filter: Option<Filter>,
+    pub(super) directory: Directory,
 }
 
 impl fmt::Debug for Table {
@@ -83,8 +96,9 @@ impl fmt::Debug for Table {
 
 impl Table {
     /// Opens the table that `meta` describes; a file that is not exactly that
-    /// one is refused. Index and filter are loaded. A damaged filter is left
-    /// out: lookups are slower then, and `verify` reports it.
+    /// one is refused. Index and filter are loaded, or what stays resident of
+    /// them. A damaged filter is left out: lookups are slower then, and
+    /// `verify` reports it.
     pub(crate) fn open(
         file: Arc<dyn ReadableFile>,
         path: PathBuf,
@@ -103,22 +117,15 @@ impl Table {
             let what = "another table: id or checksum differ from the manifest's";
             return Err(Error::corruption(&path, footer.offset, what));
         }
-        let section = |tag: u32| {
-            footer.section(tag).ok_or_else(|| {
-                Error::corruption(&path, footer.offset, format!("section {tag} is missing"))
-            })
-        };
-        let properties = load_properties(&*file, section(tag::PROPERTIES)?, meta.id, &path)?;
+        let source = Source { file: &*file, path: &path, id: meta.id, footer: &footer };
+        let section = source.section(tag::PROPERTIES)?;
+        let properties = Properties::decode(&source.read(section)?, section.offset, &path)?;
         if properties.order_name != order.name() {
             let (stored, given) = (&properties.order_name, order.name());
             let what = format!("{} is in the order {stored}, not {given}", path.display());
             return Err(Error::invalid(what));
         }
-        let place = section(tag::INDEX)?;
-        let index = load_index(&*file, place, meta.id, &path, &order)?;
-        check_index(&index, &footer, &properties, meta)
-            .map_err(|what| Error::corruption(&path, place.offset, what))?;
-        let filter = load_filter(&*file, &footer, meta.id, &path, &order)?;
+        let directory = Directory::load(&source, &properties, meta, &order)?;
         let sequence_override = meta.sequence_override;
         let id = meta.id;
         Ok(Table {
@@ -130,8 +137,7 @@ impl Table {
             sequence_override,
             footer,
             properties,
-            index,
-            filter,
+            directory,
         })
     }
 
@@ -140,159 +146,130 @@ impl Table {
         self.footer.check_rewritable(&self.path)
     }
 
-    /// Memory that index and filter take.
+    /// Memory that index and filter take, as far as they are resident.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.index.memory_bytes() + self.filter.as_ref().map_or(0, Filter::memory_bytes)
+        self.directory.memory_bytes()
     }
 
-    /// True if the table has a filter to ask.
-    #[cfg(test)]
-    pub(crate) fn has_filter(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    /// False only if the table certainly lacks the key.
-    #[inline]
-    pub(crate) fn may_contain(&self, key: &LookupKey<'_>) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.may_contain(key.hash))
-    }
-
-    /// The first block that can hold a version of the key that may be seen.
-    #[inline]
-    pub(crate) fn first_block(&self, key: &LookupKey<'_>) -> Option<BlockIndex> {
-        self.find_block(key.user_key, key.trailer_max)
-    }
-
-    #[inline]
-    pub(super) fn find_block(&self, user_key: &[u8], trailer: Trailer) -> Option<BlockIndex> {
-        self.index.find(user_key, trailer, &self.order).map(|block| block as BlockIndex)
-    }
-
-    /// Number of blocks.
+    /// Number of blocks of entries.
     #[inline]
     pub(crate) fn blocks(&self) -> BlockIndex {
-        self.index.blocks() as BlockIndex
+        self.directory.blocks()
     }
 
-    /// What to read to have a block.
-    #[inline]
-    pub(crate) fn block_place(&self, block: BlockIndex) -> BlockPlace {
-        let offset = self.index.block_offset(block as usize);
-        let end = self.index.block_offset(block as usize + 1);
-        BlockPlace { offset, stored_bytes: (end - offset) as usize }
+    /// Checks, decompresses and validates what was read for `wanted`. A
+    /// damaged part of a filter is given as one that denies nothing.
+    pub(super) fn decode_block(&self, wanted: BlockRef, stored: &[u8]) -> Result<Block> {
+        self.validate(wanted, codec::open(stored, self.id, wanted.place.offset))
     }
 
-    /// Checks, decompresses and validates what was read from `block_place`.
-    pub(crate) fn decode_block(&self, block: BlockIndex, stored: &[u8]) -> Result<Block> {
-        let offset = self.index.block_offset(block as usize);
-        self.validate(block, codec::open(stored, self.id, offset))
-    }
-
-    fn validate(&self, index: BlockIndex, bytes: Checked<Arc<[u8]>, String>) -> Result<Block> {
-        let block = bytes.and_then(|bytes| {
-            Block::new(index, bytes, &self.order, self.sequence_override).map_err(str::to_string)
-        });
-        block.map_err(|what| {
-            Error::corruption(&self.path, self.index.block_offset(index as usize), what)
-        })
-    }
-
-    /// Calls `visit` for the versions of the key in `block`, newest first from
-    /// `key.trailer_max()`, until it breaks.
-    #[inline]
-    pub(crate) fn search<'b>(
-        &self,
-        block: &'b Block,
-        key: &LookupKey<'_>,
-        visit: impl FnMut(Trailer, &'b [u8]) -> ControlFlow<()>,
-    ) -> AfterBlock {
-        let reached_end = block.search(key, &self.order, visit);
-        let index = block.index();
-        if reached_end && index + 1 < self.blocks() && self.index.straddles(index as usize) {
-            return AfterBlock::Continue(index + 1);
+    fn validate(&self, wanted: BlockRef, bytes: Checked<Arc<[u8]>, String>) -> Result<Block> {
+        let block = bytes.and_then(|bytes| self.validated(wanted, bytes).map_err(str::to_string));
+        match block {
+            Err(_) if wanted.kind == BlockKind::Filter => {
+                Ok(Block::from_cache(wanted.index, Arc::from([])))
+            }
+            Err(what) => Err(Error::corruption(&self.path, wanted.place.offset, what)),
+            Ok(block) => Ok(block),
         }
-        AfterBlock::Finished
+    }
+
+    /// [`Table::decode_block`] behind the codec, strict with filters too.
+    pub(super) fn validated(&self, wanted: BlockRef, bytes: Arc<[u8]>) -> Checked<Block> {
+        let BlockRef { kind, index, .. } = wanted;
+        match (kind, &self.directory) {
+            (BlockKind::Data, _) => Block::new(index, bytes, &self.order, self.sequence_override),
+            (BlockKind::Filter, _) => {
+                let is_sound = filter::is_sound(&bytes[..bytes.len() - SLACK_BYTES]);
+                is_sound.then(|| Block::from_cache(index, bytes)).ok_or("a malformed filter")
+            }
+            (BlockKind::Index, Directory::Partitioned(partitions)) => {
+                let block = Block::new(index, bytes, &self.order, None)?;
+                let may_straddle = self.sequence_override.is_none();
+                partitions.check(index, &block, may_straddle).map(|()| block)
+            }
+            (BlockKind::Index, Directory::Resident { .. }) => {
+                unreachable!("a resident index has no partitions")
+            }
+        }
     }
 
     /// The block from the cache, or else from the file.
     #[inline]
-    pub(crate) fn read_block(&self, block: BlockIndex, context: &ReadContext) -> Result<Block> {
-        match self.cached_block(block, context) {
+    pub(crate) fn read_block(&self, wanted: BlockRef, context: &ReadContext) -> Result<Block> {
+        match self.cached_block(wanted, context) {
             Some(block) => Ok(block),
-            None => self.load_block(block, context),
+            None => self.load_block(wanted, context),
         }
     }
 
     #[inline]
-    pub(crate) fn cached_block(&self, block: BlockIndex, context: &ReadContext) -> Option<Block> {
-        let offset = self.index.block_offset(block as usize);
-        let bytes = context.cache.get(self.cache_file, offset)?;
-        context.statistics.add(Counter::CacheHits, 1);
-        Some(Block::from_cache(block, bytes))
+    pub(crate) fn cached_block(&self, wanted: BlockRef, context: &ReadContext) -> Option<Block> {
+        let bytes = context.cache.get(self.cache_file, wanted.place.offset)?;
+        context.statistics.add(hits_of(wanted.kind), 1);
+        Some(Block::from_cache(wanted.index, bytes))
     }
 
     /// Counts a block that was not in the cache, and keeps it there if wanted.
-    pub(super) fn keep_block(&self, block: &Block, context: &ReadContext) {
-        context.statistics.add(Counter::CacheMisses, 1);
+    pub(super) fn keep_block(&self, wanted: BlockRef, block: &Block, context: &ReadContext) {
+        context.statistics.add(misses_of(wanted.kind), 1);
         if context.fill_cache {
-            let offset = self.index.block_offset(block.index() as usize);
             let bytes = Arc::clone(block.bytes());
-            context.cache.insert(self.cache_file, offset, BlockKind::Data, bytes);
+            context.cache.insert(self.cache_file, wanted.place.offset, wanted.kind, bytes);
         }
     }
 
-    /// What has to be read to have `block`.
-    pub(crate) fn request(&self, block: BlockIndex) -> ReadRequest {
-        let place = self.block_place(block);
-        let buffer = vec![0; place.stored_bytes];
-        ReadRequest { file: Arc::clone(&self.file), offset: place.offset, buffer }
+    /// What has to be read to have a block.
+    pub(crate) fn request(&self, wanted: BlockRef) -> ReadRequest {
+        let buffer = vec![0; wanted.place.stored_bytes];
+        ReadRequest { file: Arc::clone(&self.file), offset: wanted.place.offset, buffer }
     }
 
     /// Turns what [`Table::request`] led to into the block.
     pub(crate) fn accept(
         &self,
-        index: BlockIndex,
+        wanted: BlockRef,
         read: ReadResult,
         context: &ReadContext,
     ) -> Result<Block> {
         let stored = read.map_err(|error| Error::io(&self.path, "read", error))?;
-        let block = self.decode_block(index, &stored)?;
+        let block = self.decode_block(wanted, &stored)?;
         context.statistics.add(Counter::BlockBytesRead, stored.len() as u64);
-        self.keep_block(&block, context);
+        self.keep_block(wanted, &block, context);
         Ok(block)
     }
 
-    fn load_block(&self, index: BlockIndex, context: &ReadContext) -> Result<Block> {
-        let place = self.block_place(index);
-        let block = if self.properties.codec == codec::TYPE_NONE {
-            self.load_in_place(index, place)
-        } else {
-            self.load_through_scratch(index, place)
+    fn load_block(&self, wanted: BlockRef, context: &ReadContext) -> Result<Block> {
+        let is_raw = self.properties.codec == codec::TYPE_NONE || wanted.kind == BlockKind::Filter;
+        let block = match is_raw {
+            true => self.load_in_place(wanted),
+            false => self.load_through_scratch(wanted),
         }?;
-        context.statistics.add(Counter::BlockBytesRead, place.stored_bytes as u64);
-        self.keep_block(&block, context);
+        context.statistics.add(Counter::BlockBytesRead, wanted.place.stored_bytes as u64);
+        self.keep_block(wanted, &block, context);
         Ok(block)
     }
 
     /// Reads into the buffer that becomes the block, if it is stored raw.
-    fn load_in_place(&self, index: BlockIndex, place: BlockPlace) -> Result<Block> {
-        let mut buffer = codec::zeroed(place.stored_bytes + SLACK_BYTES - TRAILER_BYTES);
+    fn load_in_place(&self, wanted: BlockRef) -> Result<Block> {
+        let BlockPlace { offset, stored_bytes } = wanted.place;
+        let mut buffer = codec::zeroed(stored_bytes + SLACK_BYTES - TRAILER_BYTES);
         let bytes = Arc::get_mut(&mut buffer).expect("a new Arc has one owner");
-        let stored = &mut bytes[..place.stored_bytes];
-        format::read_at(&*self.file, place.offset, stored, &self.path)?;
-        self.validate(index, codec::open_in_place(buffer, self.id, place.offset))
+        format::read_at(&*self.file, offset, &mut bytes[..stored_bytes], &self.path)?;
+        self.validate(wanted, codec::open_in_place(buffer, self.id, offset))
     }
 
     /// Reads into a buffer that the thread keeps, and decompresses from there.
     /// The buffer is taken out meanwhile: reading may let others run.
-    fn load_through_scratch(&self, index: BlockIndex, place: BlockPlace) -> Result<Block> {
+    fn load_through_scratch(&self, wanted: BlockRef) -> Result<Block> {
+        let BlockPlace { offset, stored_bytes } = wanted.place;
         let mut scratch = SCRATCH.take();
-        if scratch.len() < place.stored_bytes {
-            scratch.resize(place.stored_bytes, 0);
+        if scratch.len() < stored_bytes {
+            scratch.resize(stored_bytes, 0);
         }
-        let stored = &mut scratch[..place.stored_bytes];
-        format::read_at(&*self.file, place.offset, stored, &self.path)?;
-        let block = self.decode_block(index, stored);
+        let stored = &mut scratch[..stored_bytes];
+        format::read_at(&*self.file, offset, stored, &self.path)?;
+        let block = self.decode_block(wanted, stored);
         if scratch.len() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(scratch);
         }
@@ -305,9 +282,28 @@ impl Table {
     }
 
     /// About where in the file the entries at and after `user_key` start.
-    pub(crate) fn approximate_offset(&self, user_key: &[u8]) -> u64 {
-        let block = self.index.find(user_key, TRAILER_NEWEST, &self.order);
-        self.index.block_offset(block.unwrap_or(self.index.blocks()))
+    pub(crate) fn approximate_offset(&self, user_key: &[u8], context: &ReadContext) -> Result<u64> {
+        let mut locator = Locator::default();
+        match locator.find(self, user_key, TRAILER_NEWEST, context)? {
+            None => Ok(self.directory.data_end()),
+            Some(block) => Ok(locator.locate(self, block, context)?.place.offset),
+        }
+    }
+}
+
+fn hits_of(kind: BlockKind) -> Counter {
+    match kind {
+        BlockKind::Data => Counter::CacheHits,
+        BlockKind::Index => Counter::CacheIndexHits,
+        BlockKind::Filter => Counter::CacheFilterHits,
+    }
+}
+
+fn misses_of(kind: BlockKind) -> Counter {
+    match kind {
+        BlockKind::Data => Counter::CacheMisses,
+        BlockKind::Index => Counter::CacheIndexMisses,
+        BlockKind::Filter => Counter::CacheFilterMisses,
     }
 }
 
@@ -323,66 +319,4 @@ pub(super) fn check_header(file: &dyn ReadableFile, id: FileId, path: &Path) -> 
     let mut header = [0; HEADER_BYTES];
     format::read_at(file, 0, &mut header, path)?;
     format::check_header(&header, id, path)
-}
-
-fn load_properties(
-    file: &dyn ReadableFile,
-    section: &Section,
-    id: FileId,
-    path: &Path,
-) -> Result<Properties> {
-    let bytes = format::read_section(file, section, id, path)?;
-    Properties::decode(&bytes, section.offset, path)
-}
-
-fn load_index(
-    file: &dyn ReadableFile,
-    section: &Section,
-    id: FileId,
-    path: &Path,
-    order: &KeyOrder,
-) -> Result<Index> {
-    let bytes = format::read_section(file, section, id, path)?;
-    Index::decode(&bytes, order).map_err(|what| Error::corruption(path, section.offset, what))
-}
-
-/// The filter, if there is a sound one that may be asked.
-fn load_filter(
-    file: &dyn ReadableFile,
-    footer: &Footer,
-    id: FileId,
-    path: &Path,
-    order: &KeyOrder,
-) -> Result<Option<Filter>> {
-    let Some(section) = footer.section(tag::FILTER).filter(|_| order.equal_means_identical())
-    else {
-        return Ok(None);
-    };
-    match format::read_section(file, section, id, path) {
-        Ok(bytes) => Ok(Filter::decode(&bytes)),
-        Err(error) if error.is_corruption() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn check_index(
-    index: &Index,
-    footer: &Footer,
-    properties: &Properties,
-    meta: &TableMeta,
-) -> Checked<()> {
-    let blocks = index.blocks();
-    if index.block_offset(0) != HEADER_BYTES as u64 {
-        return Err("the first block does not follow the header");
-    }
-    if footer.sections.iter().any(|section| index.block_offset(blocks) > section.offset) {
-        return Err("the last block overlaps a section");
-    }
-    if blocks as u64 != properties.blocks || blocks > BlockIndex::MAX as usize - 1 {
-        return Err("the index has another number of blocks than the table");
-    }
-    if meta.sequence_override.is_some() && index.has_straddlers() {
-        return Err("a table with one sequence number has a key twice");
-    }
-    Ok(())
 }

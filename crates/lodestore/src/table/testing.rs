@@ -14,7 +14,7 @@ use crate::stats::Statistics;
 use crate::sync::Arc;
 
 use super::meta::TableMeta;
-use super::{Compression, ReadContext, Table, TableBuilder, TableSettings};
+use super::{BlockRef, Compression, ReadContext, Table, TableBuilder, TableSettings};
 
 pub(super) const ID: FileId = FileId(0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
 
@@ -73,6 +73,7 @@ pub(super) fn settings(block_bytes: usize, compression: Compression) -> TableSet
         filter_bits_per_key: 10,
         compression,
         order: KeyOrder::Bytewise,
+        partition_bytes: usize::MAX,
         buffers: buffers(),
     }
 }
@@ -110,6 +111,11 @@ pub(super) fn context() -> ReadContext {
         statistics: Arc::new(Statistics::default()),
         buffers: buffers(),
     }
+}
+
+/// What to read to have block `index` of entries.
+pub(super) fn block_ref(table: &Table, index: u32) -> BlockRef {
+    super::locator::Locator::default().locate(table, index, &context()).unwrap()
 }
 
 pub(super) fn buffers() -> Charge {

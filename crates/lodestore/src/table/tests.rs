@@ -3,14 +3,16 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
+use crate::cache::BlockKind;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::key::{Comparator, FileId, KeyOrder, Kind, TRAILER_NEWEST, Trailer, trailer};
 use crate::stats::Counter;
 use crate::sync::Arc;
 
+use super::directory::Directory;
 use super::testing::*;
-use super::{AfterBlock, Compression, LookupKey, ReadContext, Table, TableBuilder, TableSettings};
+use super::{Compression, LookupKey, Need, ReadContext, Table, TableBuilder, TableSettings};
 
 const CODECS: [Compression; 4] =
     [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd { level: 3 }];
@@ -56,19 +58,14 @@ fn versions(
     context: &ReadContext,
 ) -> Vec<(Trailer, Vec<u8>)> {
     let key = LookupKey::new(key, trailer_max);
-    let mut found = Vec::new();
-    let mut next = table.first_block(&key).filter(|_| table.may_contain(&key));
-    while let Some(index) = next {
-        let block = table.read_block(index, context).unwrap();
-        let after = table.search(&block, &key, |trailer, value| {
+    let (mut found, mut held, mut need) = (Vec::new(), None, table.begin(&key));
+    while let Need::Block(wanted) = need {
+        let block = table.read_block(wanted, context).unwrap();
+        need = table.supply(wanted, &block, &key, &mut held, |trailer, value| {
             assert_eq!(&block.bytes()[block.range_of(value)], value);
             found.push((trailer, value.to_vec()));
             ControlFlow::Continue(())
         });
-        next = match after {
-            AfterBlock::Finished => None,
-            AfterBlock::Continue(index) => Some(index),
-        };
     }
     found
 }
@@ -123,7 +120,15 @@ fn check_probe(table: &Arc<Table>, entries: &[Entry], order: &KeyOrder, key: &[u
     assert_eq!(versions(table, key, t, &context), expected, "lookup {key:?} {t}");
 }
 
+/// With a resident index, with small partitions, and with one block in each.
 fn check_all(entries: &[Entry], settings: &TableSettings, shape: Shape, seed: u64) {
+    for partition_bytes in [usize::MAX, 200, 1] {
+        let settings = TableSettings { partition_bytes, ..settings.clone() };
+        check_one(entries, &settings, shape, seed);
+    }
+}
+
+fn check_one(entries: &[Entry], settings: &TableSettings, shape: Shape, seed: u64) {
     let table = opened(entries, settings);
     check_walks(&table, entries);
     let mut random = Random::new(seed + 1);
@@ -181,7 +186,7 @@ fn custom_orders_hold() {
         (b"key".to_vec(), trailer(5, Kind::Put), b"old".to_vec()),
     ];
     let table = opened(&entries, &settings);
-    assert!(!table.has_filter());
+    assert!(matches!(&table.directory, Directory::Resident { filter: None, .. }));
     assert_eq!(versions(&table, b"Key", TRAILER_NEWEST, &context()).len(), 2);
 }
 
@@ -193,26 +198,36 @@ fn versions_over_many_blocks_are_found() {
     let mut entries: Vec<Entry> = (1..=3000).rev().map(version).collect();
     entries.insert(0, (b"kex".to_vec(), trailer(7, Kind::Put), vec![]));
     entries.push((b"kez".to_vec(), trailer(7, Kind::Put), vec![]));
-    let table = opened(&entries, &settings(512, Compression::None));
-    check_walks(&table, &entries);
+    let settings = settings(512, Compression::None);
+    for partition_bytes in [usize::MAX, 300] {
+        check_versions(&entries, &TableSettings { partition_bytes, ..settings.clone() });
+    }
+}
+
+fn check_versions(entries: &[Entry], settings: &TableSettings) {
+    let table = opened(entries, settings);
+    check_walks(&table, entries);
     let context = context();
     for sequence in [1, 2, 1500, 2999, 3000] {
         let newest = trailer(sequence, Kind::Put);
         let found = versions(&table, b"key", newest, &context);
         assert_eq!(found.len() as u64, sequence);
         assert_eq!(found[0].0, newest);
-        let first = table.first_block(&LookupKey::new(b"key", newest)).unwrap();
-        let block = table.read_block(first, &context).unwrap();
-        let mut seen = 0;
-        table.search(&block, &LookupKey::new(b"key", newest), |_, _| {
-            seen += 1;
-            ControlFlow::Break(())
-        });
-        assert_eq!(seen, 1, "the first block holds the version");
+        let key = LookupKey::new(b"key", newest);
+        let (mut need, mut held, mut blocks, mut seen) = (table.begin(&key), None, 0, 0);
+        while let Need::Block(wanted) = need {
+            blocks += u32::from(wanted.kind == BlockKind::Data);
+            let block = table.read_block(wanted, &context).unwrap();
+            need = table.supply(wanted, &block, &key, &mut held, |_, _| {
+                seen += 1;
+                ControlFlow::Break(())
+            });
+        }
+        assert_eq!((blocks, seen), (1, 1), "the first block holds the version");
     }
     assert!(versions(&table, b"key", 0, &context).is_empty());
-    check_probe(&table, &entries, &KeyOrder::Bytewise, b"key", 0);
-    check_probe(&table, &entries, &KeyOrder::Bytewise, b"key", trailer(77, Kind::Delete));
+    check_probe(&table, entries, &KeyOrder::Bytewise, b"key", 0);
+    check_probe(&table, entries, &KeyOrder::Bytewise, b"key", trailer(77, Kind::Delete));
 }
 
 /// Values of a megabyte, long keys, empty ones and ordinary ones side by side.
@@ -246,7 +261,7 @@ fn an_empty_table_is_a_table() {
     let table = opened(&[], &settings(4096, Compression::Lz4));
     check_walks(&table, &[]);
     check_probe(&table, &[], &KeyOrder::Bytewise, b"key", 5);
-    assert_eq!(table.approximate_offset(b"key"), 32);
+    assert_eq!(table.approximate_offset(b"key", &context()).unwrap(), 32);
 }
 
 /// The builder tells the manifest what is in the table.
@@ -301,7 +316,7 @@ fn an_overriding_sequence_number_replaces_all() {
     let (bytes, mut meta) = build(&twice, &settings(400, Compression::Lz4));
     meta.sequence_override = Some(77);
     let table = open(bytes, &meta, &KeyOrder::Bytewise).unwrap();
-    assert!(table.read_block(0, &context()).unwrap_err().is_corruption());
+    assert!(table.read_block(block_ref(&table, 0), &context()).unwrap_err().is_corruption());
 }
 
 /// A block comes from the file once, then from the cache.
@@ -311,12 +326,13 @@ fn blocks_are_cached_when_asked() {
     let table = opened(&entries, &settings(1000, Compression::Lz4));
     let context = context();
     let frugal = ReadContext { fill_cache: false, ..context.clone() };
-    table.read_block(0, &frugal).unwrap();
-    table.read_block(0, &context).unwrap();
-    table.read_block(0, &context).unwrap();
+    let first = block_ref(&table, 0);
+    table.read_block(first, &frugal).unwrap();
+    table.read_block(first, &context).unwrap();
+    table.read_block(first, &context).unwrap();
     assert_eq!(context.statistics.get(Counter::CacheMisses), 2);
     assert_eq!(context.statistics.get(Counter::CacheHits), 1);
-    let stored = 2 * table.block_place(0).stored_bytes as u64;
+    let stored = 2 * first.place.stored_bytes as u64;
     assert_eq!(context.statistics.get(Counter::BlockBytesRead), stored);
 }
 
@@ -325,7 +341,7 @@ fn blocks_are_cached_when_asked() {
 fn walks_read_each_byte_about_once() {
     let entries = entries(Shape::Hash, 3000, 3, &KeyOrder::Bytewise);
     let table = opened(&entries, &settings(1000, Compression::None));
-    let end = table.block_place(table.blocks() - 1);
+    let end = block_ref(&table, table.blocks() - 1).place;
     let context = ReadContext { fill_cache: false, ..context() };
     let mut cursor = table.cursor(context.clone());
     cursor.seek_to_first();
@@ -341,10 +357,11 @@ fn walks_read_each_byte_about_once() {
 fn approximate_offsets_ascend() {
     let entries = entries(Shape::Decimal, 2000, 9, &KeyOrder::Bytewise);
     let table = opened(&entries, &settings(1000, Compression::None));
-    assert_eq!(table.approximate_offset(b""), 32);
-    let end = table.block_place(table.blocks() - 1);
-    assert_eq!(table.approximate_offset(b"\xff"), end.offset + end.stored_bytes as u64);
-    let offsets: Vec<u64> = entries.iter().map(|e| table.approximate_offset(&e.0)).collect();
+    let offset = |key: &[u8]| table.approximate_offset(key, &context()).unwrap();
+    assert_eq!(offset(b""), 32);
+    let end = block_ref(&table, table.blocks() - 1).place;
+    assert_eq!(offset(b"\xff"), end.offset + end.stored_bytes as u64);
+    let offsets: Vec<u64> = entries.iter().map(|e| offset(&e.0)).collect();
     assert!(offsets.is_sorted());
 }
 
@@ -393,11 +410,44 @@ fn filters_deny_absent_keys() {
     let entries: Vec<Entry> = (0..20_000u64)
         .map(|i| (format!("{:016}", 2 * i).into_bytes(), trailer(i, Kind::Put), vec![]))
         .collect();
-    let table = opened(&entries, &settings(4096, Compression::None));
-    let passes = |i: u64| {
-        let key = format!("{:016}", 2 * i + 1);
-        table.may_contain(&LookupKey::new(key.as_bytes(), TRAILER_NEWEST))
-    };
-    let passed = (0..20_000).filter(|&i| passes(i)).count();
-    assert!(passed < 300, "{passed} of 20000 pass");
+    let settings = settings(4096, Compression::None);
+    for partition_bytes in [usize::MAX, 4096] {
+        let settings = TableSettings { partition_bytes, ..settings.clone() };
+        let (table, context) = (opened(&entries, &settings), context());
+        for i in 0..20_000 {
+            let key = format!("{:016}", 2 * i + 1);
+            assert!(versions(&table, key.as_bytes(), TRAILER_NEWEST, &context).is_empty());
+        }
+        let count = |counter| context.statistics.get(counter);
+        let passed = count(Counter::CacheHits) + count(Counter::CacheMisses);
+        assert!(passed < 300, "{passed} of 20000 pass");
+    }
+}
+
+/// Of a partitioned table little is resident; its parts come from the cache,
+/// counted by their kind.
+#[test]
+fn partitions_are_read_as_blocks_are() {
+    let entries: Vec<Entry> = (0..50_000u64)
+        .map(|i| (format!("{i:016}").into_bytes(), trailer(i, Kind::Put), vec![7; 20]))
+        .collect();
+    let settings = TableSettings { partition_bytes: 2048, ..settings(1024, Compression::Lz4) };
+    let table = opened(&entries, &settings);
+    let resident = opened(&entries, &TableSettings { partition_bytes: usize::MAX, ..settings });
+    assert!(20 * table.memory_bytes() < resident.memory_bytes());
+    let context = context();
+    for _ in 0..2 {
+        assert_eq!(versions(&table, &entries[777].0, TRAILER_NEWEST, &context).len(), 1);
+    }
+    let kinds = [
+        (Counter::CacheHits, Counter::CacheMisses),
+        (Counter::CacheIndexHits, Counter::CacheIndexMisses),
+        (Counter::CacheFilterHits, Counter::CacheFilterMisses),
+    ];
+    for (hits, misses) in kinds {
+        assert_eq!((context.statistics.get(hits), context.statistics.get(misses)), (1, 1));
+    }
+    for kind in [BlockKind::Data, BlockKind::Index, BlockKind::Filter] {
+        assert!(context.cache.used_bytes_of(kind) > 0, "{kind:?}");
+    }
 }

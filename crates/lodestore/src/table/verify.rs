@@ -7,13 +7,15 @@ use crate::key::{InternalKey, KeyOrder, Trailer, hash, sequence_of};
 use super::Checked;
 use super::block::Block;
 use super::block_builder::is_tombstone;
-use super::codec::stored_checksum;
-use super::filter::Filter;
+use super::codec::{self, stored_checksum};
+use super::directory::Directory;
+use super::filter::{self, Filter};
 use super::format::{self, HEADER_BYTES, Witness, tag};
 use super::layout::flag;
+use super::locator::Locator;
 use super::properties::Properties;
 use super::readahead::{Direction, Readahead};
-use super::reader::{BlockIndex, ReadContext, Table, check_header};
+use super::reader::{BlockIndex, BlockRef, ReadContext, Table, check_header};
 
 /// What a verified table holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +39,15 @@ impl Table {
         let mut witness = Witness::new();
         let mut walk = Walk::default();
         let mut readahead = Readahead::default();
+        let mut locator = Locator::default();
         for index in 0..self.blocks() {
-            let place = self.block_place(index);
-            let stored = readahead.take(self, index, Direction::Forward, context)?;
+            let wanted = locator.locate(self, index, context)?;
+            let stored = readahead.take(self, &locator, wanted, Direction::Forward, context)?;
             witness.add(stored_checksum(stored).unwrap_or(0));
-            let block = self.decode_block(index, stored)?;
-            self.verify_block(index, &block, &mut walk)
-                .map_err(|what| self.wrong(place.offset, what))?;
+            let block = self.decode_block(wanted, stored)?;
+            self.verify_block(wanted, &block, &mut walk, context)?;
         }
+        self.verify_partitions(&mut witness)?;
         self.verify_sections(&mut witness)?;
         if witness.value() != self.footer.witness {
             return Err(self.wrong(self.footer.offset, "the file's checksum is wrong"));
@@ -58,21 +61,28 @@ impl Table {
         Error::corruption(&self.path, offset, what)
     }
 
-    fn verify_block(&self, index: BlockIndex, block: &Block, walk: &mut Walk) -> Checked<()> {
-        let layout = block.layout();
-        let bytes = &block.bytes()[..];
+    fn verify_block(
+        &self,
+        wanted: BlockRef,
+        block: &Block,
+        walk: &mut Walk,
+        context: &ReadContext,
+    ) -> Result<()> {
+        let (layout, bytes) = (block.layout(), &block.bytes()[..]);
+        let wrong = |what| self.wrong(wanted.place.offset, what);
         let (mut unique, mut no_tombstones) = (true, true);
         for i in 0..layout.count {
             walk.key.clear();
             layout.append_key(bytes, i, &mut walk.key);
             let trailer = layout.trailer(bytes, i);
-            if self.index.find(&walk.key, trailer, &self.order) != Some(index as usize) {
-                return Err("an entry that the index does not find");
+            if walk.locator.find(self, &walk.key, trailer, context)? != Some(wanted.index) {
+                return Err(wrong("an entry that the index does not find"));
             }
-            if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash(&walk.key))) {
-                return Err("an entry that the filter denies");
+            if self.denies(wanted.index, walk, context)? {
+                return Err(wrong("an entry that the filter denies"));
             }
-            let same_key = walk.step(trailer, layout.value(bytes, i), &self.order)?;
+            let same_key =
+                walk.step(trailer, layout.value(bytes, i), &self.order).map_err(wrong)?;
             unique &= i == 0 || !same_key;
             no_tombstones &= !is_tombstone(trailer);
         }
@@ -80,7 +90,43 @@ impl Table {
         let claims_unique = layout.flags & flag::UNIQUE_KEYS != 0;
         let claims_no_tombstones = layout.flags & flag::NO_TOMBSTONES != 0;
         if claims_unique != unique || claims_no_tombstones != no_tombstones {
-            return Err("a block whose flags are not true");
+            return Err(wrong("a block whose flags are not true"));
+        }
+        Ok(())
+    }
+
+    /// True if the filter for block `block` denies the key of the walk.
+    fn denies(&self, block: BlockIndex, walk: &mut Walk, context: &ReadContext) -> Result<bool> {
+        let partitions = match &self.directory {
+            Directory::Resident { filter, .. } => {
+                let hash = hash(&walk.key);
+                return Ok(filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)));
+            }
+            Directory::Partitioned(partitions) => partitions,
+        };
+        let Some(wanted) = partitions.filter_ref(partitions.of_block(block)) else {
+            return Ok(false);
+        };
+        if walk.filter.as_ref().is_none_or(|filter| filter.index() != wanted.index) {
+            walk.filter = Some(self.read_block(wanted, context)?);
+        }
+        let filter = walk.filter.as_ref().expect("it was read");
+        Ok(!filter::may_contain(filter.bytes(), hash(&walk.key)))
+    }
+
+    /// Reads every partition of filter and index again, and doubts it.
+    fn verify_partitions(&self, witness: &mut Witness) -> Result<()> {
+        let Directory::Partitioned(partitions) = &self.directory else { return Ok(()) };
+        let filters = (0..partitions.count()).filter_map(|p| partitions.filter_ref(p));
+        let indexes = (0..partitions.count()).map(|p| partitions.index_ref(p));
+        for wanted in filters.chain(indexes) {
+            let offset = wanted.place.offset;
+            let mut stored = vec![0; wanted.place.stored_bytes];
+            format::read_at(&*self.file, offset, &mut stored, &self.path)?;
+            witness.add(codec::stored_checksum(&stored).unwrap_or(0));
+            let bytes =
+                codec::open(&stored, self.id, offset).map_err(|what| self.wrong(offset, &what))?;
+            self.validated(wanted, bytes).map_err(|what| self.wrong(offset, what))?;
         }
         Ok(())
     }
@@ -88,7 +134,7 @@ impl Table {
     /// Checks that the sections' checksums are right and that nothing lies
     /// between blocks, sections and footer.
     fn verify_sections(&self, witness: &mut Witness) -> Result<()> {
-        let mut end = self.index.block_offset(self.blocks() as usize).max(HEADER_BYTES as u64);
+        let mut end = self.directory.end().max(HEADER_BYTES as u64);
         for section in &self.footer.sections {
             if section.offset != end {
                 return Err(self.wrong(end, "bytes that belong to no part of the table"));
@@ -137,6 +183,10 @@ struct Walk {
     last_key: Vec<u8>,
     last_trailer: Trailer,
     found: Properties,
+    /// Where the index is asked for every entry.
+    locator: Locator,
+    /// The part of the filter that knows the block here.
+    filter: Option<Block>,
 }
 
 impl Walk {

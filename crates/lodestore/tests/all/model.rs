@@ -30,6 +30,7 @@ struct Reached {
     several_levels: usize,
     custom_orders: usize,
     files_closed: u64,
+    partitions_read: u64,
     early_flushes: u64,
 }
 
@@ -38,6 +39,9 @@ impl Reached {
         self.flushes += statistics.get(Counter::Flushes);
         self.compactions += statistics.get(Counter::Compactions);
         self.files_closed += statistics.get(Counter::FilesClosed);
+        self.partitions_read += statistics
+            .get(Counter::CacheIndexMisses)
+            .min(statistics.get(Counter::CacheFilterMisses));
         self.early_flushes += statistics.get(Counter::EarlyFlushes);
         self.entries_dropped += statistics.get(Counter::CompactionEntriesDropped);
     }
@@ -94,6 +98,7 @@ impl Reached {
             ("several_levels", self.several_levels),
             ("custom_orders", self.custom_orders),
             ("files_closed", self.files_closed as usize),
+            ("partitions_read", self.partitions_read as usize),
             ("early_flushes", self.early_flushes as usize),
         ];
         for (name, count) in counts {

@@ -76,6 +76,7 @@ fn compact(
             filter_bits_per_key: 0,
             compression: Compression::None,
             order: KeyOrder::Bytewise,
+            partition_bytes: usize::MAX,
             buffers: Charge::new(&Account::unlimited(), Item::Compactions),
         };
         let file = fs.create(path).unwrap();
