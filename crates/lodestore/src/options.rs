@@ -8,6 +8,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, OsFs};
 use crate::key::KeyOrder;
+use crate::limiter::RateLimiter;
 use crate::merge_operator::SharedMergeOperator;
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
@@ -29,6 +30,12 @@ pub struct Options {
     pub scheduler: Option<Arc<Scheduler>>,
     /// Threads for compactions, if no scheduler is given.
     pub background_threads: usize,
+    /// What flushes and compactions may write to tables together, in bytes a
+    /// second, if no limiter is given; 0 for as much as they can. It is the
+    /// ceiling: where little is to be done, less is used.
+    pub background_bytes_per_second: u64,
+    /// The limit of background writes; share one between databases.
+    pub rate_limiter: Option<Arc<RateLimiter>>,
     /// Block cache; share one between databases. Default: one of its own.
     pub cache: Option<Arc<Cache>>,
     /// Size of the block cache, if none is given.
@@ -55,6 +62,8 @@ impl Default for Options {
             fs: Arc::new(OsFs::new()),
             scheduler: None,
             background_threads: 2,
+            background_bytes_per_second: 0,
+            rate_limiter: None,
             cache: None,
             cache_bytes: 32 << 20,
             statistics: None,

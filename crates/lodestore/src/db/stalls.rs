@@ -101,7 +101,12 @@ impl Engine {
     pub(crate) fn note_long_wait(&self, begin: Duration, end: Duration, who: &str) {
         let millis = end.saturating_sub(begin).as_millis();
         let at = begin.as_secs_f64();
-        let doing = self.background.lock().describe(end);
+        let mut doing = self.background.lock().describe(end);
+        if let Some(limiter) = self.limiter.as_ref().map(|tenant| tenant.limiter()) {
+            let (rate, waited) = (limiter.bytes_per_second(), limiter.waited().as_millis());
+            let limit = format!("; the rate limiter gives {rate} bytes/s, held up {waited} ms");
+            doing += &limit;
+        }
         self.stalls.add(format!("at {at:.3} s for {millis} ms, {who}; {doing}"));
     }
 }
