@@ -22,6 +22,7 @@ mod cursor;
 // Files, and the cache of what was read from them.
 pub mod fs;
 mod filename;
+mod limiter;
 mod cache;
 
 // Logs: what a write leaves behind before it is acknowledged.
@@ -64,6 +65,7 @@ pub use key::{
     Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber,
     VALUE_BYTES_MAX,
 };
+pub use limiter::RateLimiter;
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
 pub use options::{FamilyOptions, Options, WriteOptions};
 pub use scheduler::Scheduler;

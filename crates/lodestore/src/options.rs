@@ -9,6 +9,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, OsFs};
 use crate::key::KeyOrder;
+use crate::limiter::RateLimiter;
 use crate::merge_operator::SharedMergeOperator;
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
@@ -42,6 +43,12 @@ pub struct Options {
     pub memory_bytes: Option<usize>,
     /// Such a limit, shared between databases, in place of `memory_bytes`.
     pub budget: Option<Arc<Budget>>,
+    /// What flushes and compactions may write to tables together, in bytes a
+    /// second, if no limiter is given; 0 for as much as they can. It is the
+    /// ceiling: where little is to be done, less is used.
+    pub background_bytes_per_second: u64,
+    /// The limit of background writes; share one between databases.
+    pub rate_limiter: Option<Arc<RateLimiter>>,
     /// Block cache; share one between databases. Default: one of its own.
     /// Together with `budget` it must be [`Cache::within`] that.
     pub cache: Option<Arc<Cache>>,
@@ -77,6 +84,8 @@ impl Default for Options {
             background_threads: 2,
             memory_bytes: None,
             budget: None,
+            background_bytes_per_second: 0,
+            rate_limiter: None,
             cache: None,
             cache_bytes: 32 << 20,
             statistics: None,

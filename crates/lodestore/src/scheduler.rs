@@ -1,8 +1,9 @@
 //! Background work, time and randomness: one object that several databases
 //! may share.
 //!
-//! Two lanes, each with its own threads: `Urgent` (flushes, which writers may
-//! be waiting for) is never queued behind `Steady` (compactions, deletions).
+//! Flushes, which writers may be waiting for, have threads of their own, so
+//! that they are never queued behind anything else. Compactions and deletions
+//! share the others: what is short or holds writers back goes first.
 //! A seeded scheduler takes time from a counter and randomness from its seed,
 //! so that a simulated run can be repeated.
 
@@ -17,12 +18,15 @@ use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 /// this, so that others can end it before the limit.
 const SEEDED_STEP: Duration = Duration::from_millis(1);
 
-/// Which threads a job may use.
+/// Which threads a job may use, and what goes before what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Someone may be waiting: flushes and log syncs.
+    /// Someone may be waiting: flushes.
     Urgent,
-    /// Compactions and deletions.
+    /// Compactions of level 0, parts of compactions, deletions: on the threads
+    /// of `Steady`, before what waits there.
+    Soon,
+    /// Compactions of deeper levels.
     Steady,
 }
 
@@ -77,11 +81,11 @@ impl Scheduler {
 
     /// Runs `job` on a thread of `lane`, after the jobs queued there before.
     pub(crate) fn submit(&self, lane: Lane, job: impl FnOnce() + Send + 'static) {
-        let pool = match lane {
-            Lane::Urgent => &self.urgent,
-            Lane::Steady => &self.steady,
-        };
-        pool.submit(Box::new(job));
+        match lane {
+            Lane::Urgent => self.urgent.submit(Box::new(job), Order::First),
+            Lane::Soon => self.steady.submit(Box::new(job), Order::First),
+            Lane::Steady => self.steady.submit(Box::new(job), Order::Then),
+        }
     }
 
     /// Time since some fixed moment; never goes back.
@@ -179,14 +183,22 @@ struct PoolShared {
     changed: Condvar,
 }
 
+#[derive(Default)]
 struct PoolQueue {
-    jobs: VecDeque<Job>,
+    first: VecDeque<Job>,
+    then: VecDeque<Job>,
     closed: bool,
+}
+
+/// Which queue of a pool a job joins.
+enum Order {
+    First,
+    Then,
 }
 
 impl Pool {
     fn start(name: &str, threads: usize) -> Pool {
-        let queue = Mutex::new(PoolQueue { jobs: VecDeque::new(), closed: false });
+        let queue = Mutex::new(PoolQueue::default());
         let shared = Arc::new(PoolShared { queue, changed: Condvar::new() });
         let threads = (0..threads)
             .map(|_| {
@@ -197,8 +209,13 @@ impl Pool {
         Pool { shared, threads }
     }
 
-    fn submit(&self, job: Job) {
-        self.shared.queue.lock().jobs.push_back(job);
+    fn submit(&self, job: Job, order: Order) {
+        let mut queue = self.shared.queue.lock();
+        match order {
+            Order::First => queue.first.push_back(job),
+            Order::Then => queue.then.push_back(job),
+        }
+        drop(queue);
         self.shared.changed.notify_one();
     }
 }
@@ -208,7 +225,8 @@ fn work(shared: &PoolShared) {
     loop {
         let mut queue = shared.queue.lock();
         let job = loop {
-            if let Some(job) = queue.jobs.pop_front() {
+            let next = queue.first.pop_front();
+            if let Some(job) = next.or_else(|| queue.then.pop_front()) {
                 break job;
             }
             if queue.closed {
@@ -255,6 +273,25 @@ mod tests {
         }
         drop(scheduler);
         assert_eq!(done.load(Ordering::Relaxed), 100);
+    }
+
+    /// What holds writers back goes before what waited longer; each lane keeps
+    /// its order.
+    #[test]
+    fn jobs_of_level_0_go_before_deeper_ones() {
+        let (done, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(())));
+        let scheduler = Scheduler::new(1);
+        let closed = gate.lock();
+        let waits = Arc::clone(&gate);
+        scheduler.submit(Lane::Soon, move || drop(waits.lock()));
+        for (name, lane) in [(1, Lane::Steady), (2, Lane::Steady), (3, Lane::Soon), (4, Lane::Soon)]
+        {
+            let done = Arc::clone(&done);
+            scheduler.submit(lane, move || done.lock().push(name));
+        }
+        drop(closed);
+        drop(scheduler);
+        assert_eq!(*done.lock(), [3, 4, 1, 2]);
     }
 
     /// The same seed gives the same identities and the same clock.

@@ -72,6 +72,8 @@ counters! {
     FlushBytes => "flush.bytes",
     /// Compactions done by rewriting.
     Compactions => "compaction.count",
+    /// Parts of compactions that were cut to run on several threads.
+    CompactionParts => "compaction.parts",
     /// Tables moved down without rewriting.
     TrivialMoves => "compaction.trivial-moves",
     /// Bytes of tables that compactions read.

@@ -149,7 +149,7 @@ impl Drop for TableFile {
         }
         let (home, path, table) = (Arc::clone(&self.home), self.path(), self.table.take());
         self.home.removals.fetch_add(1, Ordering::AcqRel);
-        self.home.scheduler.submit(Lane::Steady, move || {
+        self.home.scheduler.submit(Lane::Soon, move || {
             drop(table);
             home.remove(&path);
         });

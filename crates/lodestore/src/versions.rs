@@ -35,11 +35,32 @@ struct Inner {
     manifest: Option<Manifest>,
     /// Of the manifest in use.
     identity: ManifestIdentity,
-    state: State,
+    /// Without the tables: the versions have these, so that an edit copies
+    /// only what it changes.
+    frame: State,
     families: BTreeMap<u32, Arc<Version>>,
     /// New tables of edits that failed: the manifest in use may name them, so
     /// that they must stay until another one is in use.
     undecided: Vec<u64>,
+}
+
+impl Inner {
+    /// The whole state: `frame` with the tables of the versions, of which
+    /// `next` replaces some. Only a new manifest or a copy needs it.
+    fn whole(&self, frame: &State, next: &[(u32, Arc<Version>)]) -> State {
+        let mut state = frame.clone();
+        let versions = self.families.iter().map(|(&id, version)| (id, version));
+        for (id, version) in versions.chain(next.iter().map(|(id, version)| (*id, version))) {
+            // A family that the edit drops is not in the frame any more.
+            let Some(family) = state.families.get_mut(&id) else { continue };
+            family.tables.clear();
+            for (level, tables) in version.levels().iter().enumerate() {
+                let metas = tables.tables().iter().map(|table| &table.meta);
+                family.tables.extend(metas.map(|meta| (meta.number, (level, meta.clone()))));
+            }
+        }
+        state
+    }
 }
 
 impl Versions {
@@ -61,11 +82,12 @@ impl Versions {
         let manifest = begin_manifest(home, number, &state, &previous)?;
         statistics.add(Counter::ManifestRotations, 1);
         let next_file_number = AtomicU64::new(state.next_file_number);
+        state.clear_tables();
         Ok(Versions {
             inner: Mutex::new(Inner {
                 identity: *manifest.identity(),
                 manifest: Some(manifest),
-                state,
+                frame: state,
                 families,
                 undecided: Vec::new(),
             }),
@@ -80,17 +102,18 @@ impl Versions {
     pub(crate) fn read_only(
         home: &Arc<TableHome>,
         statistics: &Arc<Statistics>,
-        state: State,
+        mut state: State,
         identity: ManifestIdentity,
         orders: &BTreeMap<u32, KeyOrder>,
     ) -> Result<Versions> {
         let families = build_families(home, &state, orders)?;
         let next_file_number = AtomicU64::new(state.next_file_number);
+        state.clear_tables();
         Ok(Versions {
             inner: Mutex::new(Inner {
                 manifest: None,
                 identity,
-                state,
+                frame: state,
                 families,
                 undecided: Vec::new(),
             }),
@@ -107,7 +130,7 @@ impl Versions {
 
     /// An id that no family of this database has or had.
     pub(crate) fn new_family_id(&self) -> u32 {
-        self.inner.lock().state.next_family_id
+        self.inner.lock().frame.next_family_id
     }
 
     /// The version of a family now.
@@ -117,12 +140,12 @@ impl Versions {
 
     /// The oldest log that some family needs.
     pub(crate) fn log_number_min(&self) -> u64 {
-        self.inner.lock().state.oldest_log_number().unwrap_or(0)
+        self.inner.lock().frame.oldest_log_number().unwrap_or(0)
     }
 
     /// The oldest log that `family` needs.
     pub(crate) fn log_number(&self, family: u32) -> Option<u64> {
-        self.inner.lock().state.families.get(&family).map(|family| family.log_number)
+        self.inner.lock().frame.families.get(&family).map(|family| family.log_number)
     }
 
     /// Which manifest is in use, and how far it has come.
@@ -134,7 +157,7 @@ impl Versions {
     /// keep its tables, all of one moment.
     pub(crate) fn capture(&self) -> (State, ManifestIdentity, Vec<Arc<Version>>) {
         let inner = self.inner.lock();
-        let mut state = inner.state.clone();
+        let mut state = inner.whole(&inner.frame, &[]);
         state.next_file_number = self.next_file_number.load(Ordering::Relaxed);
         (state, inner.identity, inner.families.values().cloned().collect())
     }
@@ -169,12 +192,12 @@ impl Versions {
         let next = self.after(&inner, &edit, &orders);
         let next = next.and_then(|next| self.make_tables_durable(&edit).map(|()| next));
         // No manifest knows of the new tables yet.
-        let (state, families) = next.inspect_err(|_| self.remove_tables(new_tables(&edit)))?;
-        if let Err(error) = self.make_durable(&mut inner, &edit, &state) {
+        let (frame, families) = next.inspect_err(|_| self.remove_tables(new_tables(&edit)))?;
+        if let Err(error) = self.make_durable(&mut inner, &edit, &frame, &families) {
             inner.undecided.extend(new_tables(&edit));
             return Err(error);
         }
-        inner.state = state;
+        inner.frame = frame;
         for (id, version) in families {
             install(id, &version);
             if let Some(before) = inner.families.insert(id, version) {
@@ -189,7 +212,7 @@ impl Versions {
         Ok(())
     }
 
-    /// The state after `edit`, and the new versions of the families that it
+    /// The frame after `edit`, and the new versions of the families that it
     /// changes. An edit that contradicts what is here fails before it is
     /// durable, not at the next open.
     fn after(
@@ -200,8 +223,8 @@ impl Versions {
     ) -> Result<(State, NextVersions)> {
         let path = self.manifest_path(inner);
         let broken = |what: String| Error::corruption(&path, 0, what);
-        let mut state = inner.state.clone();
-        state.apply(edit).map_err(broken)?;
+        let mut frame = inner.frame.clone();
+        frame.apply_to_frame(edit).map_err(broken)?;
         let mut families = Vec::new();
         for id in changed_families(edit) {
             let created = orders.get(&id).map(|order| Arc::new(Version::empty(order.clone())));
@@ -209,15 +232,15 @@ impl Versions {
             let slot = |meta: &TableMeta| TableFile::new(&self.home, current.order(), meta.clone());
             families.push((id, Arc::new(current.apply(id, edit, &slot).map_err(broken)?)));
         }
-        Ok((state, families))
+        Ok((frame, families))
     }
 
     /// Begins a new manifest with the state as it is known here.
     pub(crate) fn rotate(&self) -> Result<()> {
         let mut inner = self.inner.lock();
-        let state = inner.state.clone();
+        let state = inner.whole(&inner.frame, &[]);
         let edit = inner.identity.edit;
-        self.rotate_to(&mut inner, &state, edit)
+        self.rotate_to(&mut inner, state, edit)
     }
 
     /// Syncs the names of new tables: their content is synced when they are
@@ -231,11 +254,18 @@ impl Versions {
         self.home.fs.sync_directory(directory).map_err(failed)
     }
 
-    fn make_durable(&self, inner: &mut Inner, edit: &VersionEdit, state: &State) -> Result<()> {
+    /// Makes `edit` durable, which leads to `frame` and the versions `next`.
+    fn make_durable(
+        &self,
+        inner: &mut Inner,
+        edit: &VersionEdit,
+        frame: &State,
+        next: &[(u32, Arc<Version>)],
+    ) -> Result<()> {
         self.statistics.add(Counter::ManifestEdits, 1);
         let Some(manifest) = &mut inner.manifest else {
             // The new manifest's first state contains the edit.
-            return self.rotate_to(inner, state, inner.identity.edit + 1);
+            return self.rotate_to(inner, inner.whole(frame, next), inner.identity.edit + 1);
         };
         if let Err(error) = manifest.append(std::slice::from_ref(edit)) {
             inner.manifest = None;
@@ -245,7 +275,7 @@ impl Versions {
         if manifest.is_outgrown() {
             // The edit is durable already: a failure here only means that the
             // next edit tries again.
-            let _ = self.rotate_to(inner, state, inner.identity.edit);
+            let _ = self.rotate_to(inner, inner.whole(frame, next), inner.identity.edit);
         }
         Ok(())
     }
@@ -256,9 +286,8 @@ impl Versions {
     ///
     /// After a failure `CURRENT` may name either manifest, so both must hold
     /// everything: the old one takes no more edits.
-    fn rotate_to(&self, inner: &mut Inner, state: &State, edit: u64) -> Result<()> {
+    fn rotate_to(&self, inner: &mut Inner, mut state: State, edit: u64) -> Result<()> {
         let number = self.new_file_number();
-        let mut state = state.clone();
         state.next_file_number = self.next_file_number.load(Ordering::Relaxed);
         let old = self.manifest_path(inner);
         inner.manifest = None;
@@ -281,7 +310,7 @@ impl Versions {
     /// removed; one that was to move is for its readers, and goes with them.
     fn leave_out_dropped(&self, inner: &Inner, edit: &mut VersionEdit) {
         let created: Vec<u32> = edit.families_created.iter().map(|family| family.id).collect();
-        let known = |id: &u32| inner.state.families.contains_key(id) || created.contains(id);
+        let known = |id: &u32| inner.frame.families.contains_key(id) || created.contains(id);
         let (kept, dropped): (Vec<_>, Vec<_>) =
             std::mem::take(&mut edit.tables_added).into_iter().partition(|(id, ..)| known(id));
         edit.tables_added = dropped;

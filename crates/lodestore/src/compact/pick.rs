@@ -11,9 +11,11 @@
 //! - Below level 0 a user key is in one table of a level, so no plan can
 //!   separate its versions.
 //! - No two plans at work share a table or write the same range of one level.
+//! - While level 0 waits for plans on the level below it, no more of these begin.
 //!
 //! Reads never cause a compaction.
 
+mod parts;
 mod range;
 mod targets;
 
@@ -25,6 +27,7 @@ use crate::key::KeyOrder;
 use crate::tables::TableFile;
 use crate::version::{KeyRange, Version};
 
+pub(crate) use parts::cuts;
 pub(crate) use range::{RangeStep, RangeWalk};
 pub(crate) use targets::{BOTTOM, Limits, Targets, debt_bytes};
 
@@ -159,10 +162,24 @@ pub(crate) fn pick(version: &Version, limits: &Limits, running: &Running) -> Opt
     let mut scores: Vec<(f64, usize)> =
         (0..BOTTOM).map(|level| (picker.score(level), level)).filter(|s| s.0 >= 1.0).collect();
     scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut level0_waits = false;
     scores.iter().find_map(|&(_, level)| match level {
-        0 => picker.level0(),
+        0 => {
+            let plan = picker.level0();
+            level0_waits = plan.is_none();
+            plan
+        }
+        // Level 0 is needed more and waits for work on the level below it to
+        // end: more of that would keep it waiting for ever.
+        _ if level0_waits && level == picker.targets.level0_into(version) => None,
         _ => picker.level(level),
     })
+}
+
+/// The compaction of level 0 that is due and can be done now.
+pub(crate) fn pick_level0(version: &Version, limits: &Limits, running: &Running) -> Option<Plan> {
+    let picker = Picker { version, limits, running, targets: Targets::of(version, limits) };
+    if picker.score(0) >= 1.0 { picker.level0() } else { None }
 }
 
 struct Picker<'a> {

@@ -26,8 +26,17 @@ pub(crate) struct Outputs<'a> {
     /// overlap too many of them, or moving it on would be dear.
     pub(crate) grandparents: Grandparents,
     pub(crate) order: KeyOrder,
+    part: Part,
     open: Option<NewTable>,
     finished: Vec<TableMeta>,
+}
+
+/// A range of user keys: from the first, included, to the last, excluded;
+/// `None` is an open end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) from: Option<Vec<u8>>,
+    pub(crate) to: Option<Vec<u8>>,
 }
 
 /// A table being written.
@@ -73,7 +82,34 @@ impl<'a> Outputs<'a> {
         grandparents: Grandparents,
         order: KeyOrder,
     ) -> Outputs<'a> {
-        Outputs { begin, table_bytes_max, grandparents, order, open: None, finished: Vec::new() }
+        Outputs {
+            begin,
+            table_bytes_max,
+            grandparents,
+            order,
+            part: Part::default(),
+            open: None,
+            finished: Vec::new(),
+        }
+    }
+
+    /// Takes in the keys of `part` only.
+    pub(crate) fn within(self, part: Part) -> Outputs<'a> {
+        Outputs { part, ..self }
+    }
+
+    /// Puts `cursor` where this output begins.
+    fn seek_to_start(&self, cursor: &mut impl Cursor) {
+        match &self.part.from {
+            Some(from) => cursor.seek(from, Trailer::MAX),
+            None => cursor.seek_to_first(),
+        }
+    }
+
+    /// True if `user_key` is beyond this output's end.
+    #[inline]
+    fn ends_before(&self, user_key: &[u8]) -> bool {
+        self.part.to.as_ref().is_some_and(|to| self.order.compare(user_key, to).is_ge())
     }
 
     /// Called before the first version of each user key: the only moment when
@@ -119,11 +155,14 @@ pub(crate) fn write_tables(
     let mut key: Vec<u8> = Vec::new();
     let mut is_first = true;
     let mut entries = 0;
-    cursor.seek_to_first();
+    outputs.seek_to_start(cursor);
     while cursor.valid() {
         let user_key = cursor.user_key();
         let is_same_key = !is_first && order.compare(user_key, &key).is_eq();
         if !is_same_key {
+            if outputs.ends_before(user_key) {
+                break;
+            }
             is_first = false;
             key.clear();
             key.extend_from_slice(user_key);

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use crate::compact::pick::debt_bytes;
 use crate::batch::{FamilyId, Record, WriteBatch};
+use crate::compact::pick::debt_bytes;
 use crate::error::{Error, Result, StallCause};
 use crate::options::WriteOptions;
 use crate::stats::Counter;
@@ -159,6 +159,7 @@ impl Engine {
     /// was counted earlier is never told later.
     pub(crate) fn tell_pacers(&self, state: &mut BackgroundState) {
         let (mut is_pressed, mut compactions_are_behind) = (false, false);
+        let mut urgency = 0.0f64;
         for family in self.families.load().all() {
             let view = family.views.load();
             let load = Load {
@@ -168,7 +169,11 @@ impl Engine {
                 debt_bytes: debt_bytes(&view.version, &limits(family)),
             };
             is_pressed |= family.pacer.update(load, &family.options, &state.meters);
+            urgency = urgency.max(pressure::urgency(&load, &family.options));
             compactions_are_behind |= pressure::compactions_are_behind(&load, &family.options);
+        }
+        if let Some(limiter) = &self.limiter {
+            limiter.set_urgency(urgency);
         }
         state.compactions_are_behind = compactions_are_behind;
         self.is_pressed.store(is_pressed, Ordering::Release);

@@ -42,8 +42,12 @@ pub(crate) struct BackgroundState {
     pub(crate) flushing_since: Option<Duration>,
     /// What compactions work on.
     running: BTreeMap<FamilyId, Running>,
+    /// Compactions that run.
     pub(crate) compactions: usize,
-    /// The same in numbers, by the number of the first input.
+    /// Threads that work on parts of compactions, besides those that these
+    /// themselves have.
+    pub(crate) helpers: usize,
+    /// The compactions that run, in numbers, by the number of the first input.
     pub(crate) at_work: BTreeMap<u64, Work>,
     /// What flushes and compactions achieve.
     pub(crate) meters: Meters,
@@ -84,6 +88,11 @@ impl BackgroundState {
         let levels = (plan.level_from, plan.level_to);
         let (tables, bytes) = (plan.tables().count(), plan.bytes());
         self.at_work.insert(job.number(), Work { levels, tables, bytes, begin });
+    }
+
+    /// Threads that compactions and their helpers keep busy.
+    pub(crate) fn threads_taken(&self) -> usize {
+        self.compactions + self.helpers
     }
 
     /// Why compactions do not go on, if they do not.
@@ -223,16 +232,15 @@ impl Engine {
             return; // nothing may be written, nor is the directory locked
         }
         let mut state = self.background.lock();
-        while state.compactions < self.shared.scheduler.steady_threads()
-            && !state.is_closing
-            && state.failed_compaction.is_none()
-            && self.health.check().is_ok()
+        while state.threads_taken() < self.shared.scheduler.steady_threads()
+            && self.may_compact(&state)
             && (state.compactions == 0 || self.has_memory_to_compact())
         {
             let Some(job) = self.pick_compaction(&state) else { return };
             state.begin(&job, self.shared.scheduler.now());
             let engine = Arc::clone(self);
-            self.shared.scheduler.submit(Lane::Steady, move || {
+            let lane = if job.plan().level_from == 0 { Lane::Soon } else { Lane::Steady };
+            self.shared.scheduler.submit(lane, move || {
                 // It may have waited behind those of other databases.
                 let is_closing = engine.background.lock().is_closing;
                 let run = || if is_closing { Ok(()) } else { engine.run_compaction(&job) };
@@ -245,7 +253,12 @@ impl Engine {
         }
     }
 
-    fn finish_compaction(self: &Arc<Self>, job: &Job, result: Outcome) {
+    /// False once compactions are to begin no more.
+    pub(crate) fn may_compact(&self, state: &BackgroundState) -> bool {
+        !state.is_closing && state.failed_compaction.is_none() && self.health.check().is_ok()
+    }
+
+    pub(crate) fn finish_compaction(self: &Arc<Self>, job: &Job, result: Outcome) {
         let failed = result.is_err();
         match result {
             Ok(()) => {}
@@ -341,7 +354,7 @@ impl Engine {
     /// Waits until no job runs; after a failure none starts.
     pub(crate) fn wait_until_idle(&self) {
         let mut state = self.background.lock();
-        while state.is_flushing || state.compactions > 0 {
+        while state.is_flushing || state.threads_taken() > 0 {
             state = self.background.wait(state);
         }
     }
@@ -349,6 +362,9 @@ impl Engine {
     /// Lets running jobs end and starts no more.
     pub(crate) fn stop_background(&self) {
         self.background.lock().is_closing = true;
+        if let Some(limiter) = &self.limiter {
+            limiter.hurry();
+        }
         self.wait_until_idle();
     }
 }
@@ -359,7 +375,7 @@ fn told_panic(job: impl FnOnce() -> Result<()>, name: &str) -> Result<()> {
     catch_panic(job).unwrap_or_else(|panic| Err(panic_error(panic, name)))
 }
 
-fn panic_error(panic: Panic, name: &str) -> Error {
+pub(crate) fn panic_error(panic: Panic, name: &str) -> Error {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     Error::invalid(format!("a {name} panicked: {text}"))

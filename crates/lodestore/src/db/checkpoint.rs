@@ -27,7 +27,15 @@ impl Engine {
             return Err(Error::invalid("a checkpoint needs a database opened for writing"));
         }
         let fs = &self.shared.fs;
-        prepare_directory(&**fs, target)?;
+        let was_there = prepare_directory(&**fs, target)?;
+        self.copy_to(target).inspect_err(|_| {
+            // Half a copy is of no use and would be in the way of the next try.
+            remove_copy(&**fs, target, was_there);
+        })
+    }
+
+    fn copy_to(self: &Arc<Self>, target: &Path) -> Result<()> {
+        let fs = &self.shared.fs;
         if !self.options.logging {
             self.flush(&self.family_ids())?; // what is in memory is in no log
         }
@@ -76,14 +84,29 @@ fn paths(
     (name(from, number), name(to, number))
 }
 
-/// Makes sure that `target` is an empty directory.
-fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<()> {
-    if list(fs, target)?.is_some_and(|names| !names.is_empty()) {
+/// Makes sure that `target` is an empty directory; true if it was there.
+fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<bool> {
+    let names = list(fs, target)?;
+    if names.as_ref().is_some_and(|names| !names.is_empty()) {
         let target = target.display();
         return Err(Error::invalid(format!("{target} is not empty: give a new directory")));
     }
     create_directory_durably(fs, target)
-        .map_err(|error| Error::io(target, "create directory", error))
+        .map_err(|error| Error::io(target, "create directory", error))?;
+    Ok(names.is_some())
+}
+
+/// Removes what a failed checkpoint has made. What cannot be removed either
+/// stays: the failure itself is what the caller must hear of.
+fn remove_copy(fs: &dyn Fs, target: &Path, was_there: bool) {
+    for name in fs.list(target).unwrap_or_default() {
+        if filename::parse(&name).is_some() {
+            let _ = fs.remove(&target.join(name));
+        }
+    }
+    if !was_there {
+        let _ = fs.remove_directory(target);
+    }
 }
 
 fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {

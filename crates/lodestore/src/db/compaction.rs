@@ -3,25 +3,28 @@
 
 use crate::batch::FamilyId;
 use crate::budget::{Charge, Item};
-use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
+use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk, Running};
 use crate::compact::retain::{Below, Retain};
-use crate::compact::run::{Grandparents, Outputs, write_tables};
+use crate::compact::run::{Grandparents, Outputs, Part, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::limiter::Purpose;
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
-use crate::sync::{Arc, Mutex};
+use crate::sync::Arc;
 use crate::table::ReadContext;
 use crate::table::meta::TableMeta;
 use crate::tables::TableFile;
-use crate::version::VersionEdit;
+use crate::version::{Version, VersionEdit};
 
 use super::background::BackgroundState;
 use super::engine::Engine;
 use super::family::FamilyCore;
+use super::parts::Parts;
 use super::view::View;
 
 /// A planned compaction of one family.
+#[derive(Clone)]
 pub(crate) struct Job {
     family: Arc<FamilyCore>,
     /// The view whose version the plan was made for.
@@ -75,6 +78,14 @@ impl Engine {
     /// A compaction of the family with the most to do, that does not touch a
     /// running one.
     pub(crate) fn pick_compaction(&self, state: &BackgroundState) -> Option<Job> {
+        self.pick_by(state, pick::pick)
+    }
+
+    fn pick_by(
+        &self,
+        state: &BackgroundState,
+        pick: impl Fn(&Version, &Limits, &Running) -> Option<Plan>,
+    ) -> Option<Job> {
         // A caller who compacts by hand works alone, but not at the price of
         // writers that stop until he is done.
         if state.manual > 0 && !state.compactions_are_behind {
@@ -84,7 +95,7 @@ impl Engine {
         let jobs = families.all().filter_map(|family| {
             let view = family.views.keep();
             let limits = limits(family);
-            let plan = pick::pick(&view.version, &limits, &state.running_of(family.id))?;
+            let plan = pick(&view.version, &limits, &state.running_of(family.id))?;
             let debt_bytes = pick::debt_bytes(&view.version, &limits);
             Some((debt_bytes, Job { family: Arc::clone(family), view, plan }))
         });
@@ -92,20 +103,35 @@ impl Engine {
     }
 
     /// Does what the plan says and installs the result.
-    pub(crate) fn run_compaction(&self, job: &Job) -> Outcome {
+    pub(crate) fn run_compaction(self: &Arc<Self>, job: &Job) -> Outcome {
         if job.plan.trivial_move {
             return self.move_tables(job);
         }
-        let created = Mutex::new(Vec::new());
-        let added = self.rewrite(job, &created);
-        let added = added.map_err(|error| {
-            self.remove_tables(&created.lock());
-            Failed::BeforeInstalling(error)
-        })?;
+        let added = self.rewrite_all(job).map_err(Failed::BeforeInstalling)?;
         let mut edit = removal(job);
         let place = |meta| (job.family().0, job.plan.level_to, meta);
         edit.tables_added = added.into_iter().map(place).collect();
         self.install(job, edit)
+    }
+
+    /// Between two tables of a compaction of a deeper level: if level 0 is due
+    /// and all threads are taken, this one sees to it first.
+    fn let_level0_go_first(self: &Arc<Self>, job: &Job) {
+        if job.plan.level_from == 0 {
+            return;
+        }
+        let first = {
+            let mut state = self.background.lock();
+            let has_thread = state.threads_taken() < self.shared.scheduler.steady_threads();
+            if has_thread || !self.may_compact(&state) {
+                return;
+            }
+            let Some(first) = self.pick_by(&state, pick::pick_level0) else { return };
+            state.begin(&first, self.shared.scheduler.now());
+            first
+        };
+        let result = self.run_compaction(&first);
+        self.finish_compaction(&first, result);
     }
 
     fn move_tables(&self, job: &Job) -> Outcome {
@@ -128,24 +154,49 @@ impl Engine {
         Ok(())
     }
 
-    fn rewrite(&self, job: &Job, created: &Mutex<Vec<u64>>) -> Result<Vec<TableMeta>> {
+    /// Rewrites the inputs, in parts if that pays and threads are free. After
+    /// a failure nothing of it is left.
+    fn rewrite_all(self: &Arc<Self>, job: &Job) -> Result<Vec<TableMeta>> {
+        for table in job.plan.tables() {
+            table.table()?.check_rewritable()?;
+        }
+        let (order, table_bytes) = (job.family.order(), job.family.options.table_bytes);
+        let cuts = |parts| pick::cuts(&job.plan, order, parts, table_bytes);
+        let helpers = self.take_helpers(cuts(self.shared.scheduler.steady_threads()).len());
+        let parts = Parts::new(job.clone(), self.shared.snapshots.sequences(), cuts(helpers + 1));
+        if helpers > 0 {
+            self.shared.statistics.add(Counter::CompactionParts, parts.count() as u64);
+        }
+        let written = self.do_parts(&parts, helpers);
+        let (tables, entries_in) = written.inspect_err(|_| {
+            self.remove_tables(&parts.created.lock());
+        })?;
+        self.count(job, &tables, entries_in);
+        Ok(tables)
+    }
+
+    /// Rewrites one part; gives its tables and the number of entries read.
+    pub(crate) fn rewrite(
+        self: &Arc<Self>,
+        parts: &Parts,
+        part: &Part,
+    ) -> Result<(Vec<TableMeta>, u64)> {
+        let Parts { job, snapshots, created, .. } = parts;
         let (family, plan) = (&job.family, &job.plan);
-        let order = family.order();
         let below = Below::outputs(&job.view.version, plan);
-        let mut retain = Retain::new(self.shared.snapshots.sequences(), below);
-        let begin = || self.begin_table(family, created);
+        let mut retain = Retain::new(snapshots.clone(), below);
+        let begin = || {
+            parts.check()?;
+            self.let_level0_go_first(job);
+            self.begin_table(family, created, Purpose::Compaction)
+        };
         let table_bytes = family.options.table_bytes;
         let overlap_bytes_max = limits(family).grandparent_bytes_max();
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
-        let outputs = Outputs::new(&begin, table_bytes, grandparents, order.clone());
+        let outputs = Outputs::new(&begin, table_bytes, grandparents, family.order().clone());
         let operator = family.options.merge_operator.as_ref();
-        for table in plan.tables() {
-            table.table()?.check_rewritable()?;
-        }
         let mut cursor = self.input_cursor(job)?;
-        let (tables, entries_in) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
-        self.count(job, &tables, entries_in);
-        Ok(tables)
+        write_tables(&mut cursor, &mut retain, operator, outputs.within(part.clone()))
     }
 
     fn input_cursor(&self, job: &Job) -> Result<impl Cursor> {

@@ -19,6 +19,8 @@ pub(crate) fn destroy(directory: &Path, options: &Options) -> Result<()> {
         return Ok(());
     }
     let lock = take_lock(fs, directory)?;
+    // Once more: what was there before may have been another's to change.
+    let names = list(fs, directory)?.unwrap_or_default();
     let remove = |name: &str| {
         let path = directory.join(name);
         fs.remove(&path).map_err(|e| Error::io(&path, "remove", e))
@@ -35,8 +37,10 @@ pub(crate) fn destroy(directory: &Path, options: &Options) -> Result<()> {
     }
     fs.sync_directory(directory).map_err(|e| Error::io(directory, "sync", e))?;
     others.into_iter().try_for_each(|name| remove(name))?;
-    drop(lock);
+    // The lock's own files go while it is held: released before, another
+    // opener could take it, and lose it with the file.
     last.into_iter().try_for_each(|name| remove(name))?;
+    drop(lock);
     // Fails if files of others are there: then the directory is theirs.
     let _ = fs.remove_directory(directory);
     Ok(())

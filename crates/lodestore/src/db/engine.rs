@@ -4,6 +4,7 @@ use crate::batch::{FamilyId, WriteBatch};
 use crate::error::{Error, Result};
 use crate::fs::FileLock;
 use crate::key::SequenceNumber;
+use crate::limiter::Tenant;
 use crate::memtable::Memtable;
 use crate::options::Options;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
@@ -40,6 +41,8 @@ pub(crate) struct Engine {
     /// Length of the log segment being written.
     pub(crate) log_bytes: AtomicU64,
     pub(crate) stalls: StallLog,
+    /// Limits what flushes and compactions write.
+    pub(crate) limiter: Option<Arc<Tenant>>,
     /// Held while the database is open; `None` for read-only openers.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
     pub(crate) read_only: bool,

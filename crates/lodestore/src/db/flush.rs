@@ -12,6 +12,7 @@ use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::key::FileId;
+use crate::limiter::Purpose;
 use crate::memtable::Memtable;
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
@@ -76,7 +77,7 @@ impl Engine {
         created: &Mutex<Vec<u64>>,
     ) -> Result<Vec<TableMeta>> {
         let mut retain = Retain::new(self.shared.snapshots.sequences(), Below::Unknown);
-        let begin = || self.begin_table(family, created);
+        let begin = || self.begin_table(family, created, Purpose::Flush);
         let outputs =
             Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
         let operator = family.options.merge_operator.as_ref();
@@ -94,11 +95,16 @@ impl Engine {
         &self,
         family: &FamilyCore,
         created: &Mutex<Vec<u64>>,
+        purpose: Purpose,
     ) -> Result<NewTable> {
         let number = self.versions.new_file_number();
         let path = filename::table_path(&self.shared.directory, number);
         created.lock().push(number);
         let file = self.shared.fs.create(&path).map_err(|e| Error::io(&path, "create", e))?;
+        let file = match &self.limiter {
+            Some(limiter) => limiter.limit(file, purpose),
+            None => file,
+        };
         let settings = TableSettings {
             block_bytes: family.options.block_bytes,
             filter_bits_per_key: family.options.filter_bits_per_key,

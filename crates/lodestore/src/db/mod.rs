@@ -8,7 +8,7 @@
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
 //! | `lookup`, `read`, `value` | point lookups |
 //! | `cursor` | walking over keys |
-//! | `background`, `flush`, `compaction`, `health` | work in the background, and its failures |
+//! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
 //! | `families`, `checkpoint`, `updates`, `verify`, `properties` | the rest of the surface |
@@ -32,6 +32,7 @@ mod engine;
 mod memory;
 mod write;
 mod flush;
+mod parts;
 mod compaction;
 mod families;
 mod replay;

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
 use crate::fs::{FileLock, Fs, LimitedFs, LockError, create_directory_durably};
 use crate::key::{FileId, KeyOrder};
+use crate::limiter::RateLimiter;
 use crate::memtable::Memtable;
 use crate::merge_operator;
 use crate::options::{FamilyOptions, Options};
@@ -36,9 +37,9 @@ use super::engine::Engine;
 use super::family::{DEFAULT_NAME, Families, FamilyCore, Shared};
 use super::health::Health;
 use super::logs::{ActiveLog, Logs};
-use super::stalls::StallLog;
 use super::replay;
 use super::snapshot::SnapshotList;
+use super::stalls::StallLog;
 use super::view::{View, Views, VisibleSequence};
 use super::write::CommitQueue;
 
@@ -231,6 +232,11 @@ impl Opening {
 
     fn engine(self, versions: Versions, read_only: bool) -> Arc<Engine> {
         let shared = self.shared;
+        let limiter = match (&self.options.rate_limiter, self.options.background_bytes_per_second) {
+            (Some(limiter), _) => Some(limiter.join()),
+            (None, 0) => None,
+            (None, rate) => Some(RateLimiter::new(&shared.scheduler, rate).join()),
+        };
         let log = self.options.logging.then(|| ActiveLog::after(None));
         let mut commit = CommitState::new(self.state.last_sequence, log);
         let mut families = Families::default();
@@ -255,6 +261,7 @@ impl Opening {
             is_pressed: AtomicBool::new(false),
             log_bytes: AtomicU64::new(0),
             stalls: StallLog::default(),
+            limiter,
             lock: Mutex::new(None),
             read_only,
             recovery: self.notes,

@@ -65,11 +65,8 @@ fn counters(cause: StallCause) -> Option<[Counter; 3]> {
 /// What writers waited for so far, by cause.
 pub(crate) fn table(statistics: &Statistics) -> String {
     let mut text = String::from("cause         slowdowns        stops  milliseconds\n");
-    let causes = [
-        ("flush", StallCause::Flush),
-        ("level0", StallCause::Level0),
-        ("debt", StallCause::Debt),
-    ];
+    let causes =
+        [("flush", StallCause::Flush), ("level0", StallCause::Level0), ("debt", StallCause::Debt)];
     for (name, cause) in causes {
         let Some(counted) = counters(cause) else { continue };
         let [micros, slowdowns, stops] = counted.map(|counter| statistics.get(counter));
@@ -101,7 +98,12 @@ impl Engine {
     pub(crate) fn note_long_wait(&self, begin: Duration, end: Duration, who: &str) {
         let millis = end.saturating_sub(begin).as_millis();
         let at = begin.as_secs_f64();
-        let doing = self.background.lock().describe(end);
+        let mut doing = self.background.lock().describe(end);
+        if let Some(limiter) = self.limiter.as_ref().map(|tenant| tenant.limiter()) {
+            let (rate, waited) = (limiter.bytes_per_second(), limiter.waited().as_millis());
+            let limit = format!("; the rate limiter gives {rate} bytes/s, held up {waited} ms");
+            doing += &limit;
+        }
         self.stalls.add(format!("at {at:.3} s for {millis} ms, {who}; {doing}"));
     }
 }

@@ -55,6 +55,26 @@ impl State {
     /// # Errors
     /// Says what contradicts the state; the state is of no use then.
     pub(crate) fn apply(&mut self, edit: &VersionEdit) -> Result<(), String> {
+        self.apply_to_frame(edit)?;
+        for &(family, level, number) in &edit.tables_deleted {
+            if let Some(family) = self.kept_family(edit, family)? {
+                family.delete(level, number)?;
+            }
+        }
+        for (family, level, meta) in &edit.tables_added {
+            if let Some(family) = self.kept_family(edit, *family)? {
+                family.add(*level, meta)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the change that `edit` describes to all but the tables: for whoever
+    /// has these elsewhere. Costs nothing for the tables that are there.
+    ///
+    /// # Errors
+    /// As [`State::apply`].
+    pub(crate) fn apply_to_frame(&mut self, edit: &VersionEdit) -> Result<(), String> {
         for descriptor in &edit.families_created {
             self.create_family(descriptor)?;
         }
@@ -62,12 +82,12 @@ impl State {
             let family = self.family_mut(family)?;
             family.log_number = family.log_number.max(log);
         }
-        for &(family, level, number) in &edit.tables_deleted {
-            self.family_mut(family)?.delete(level, number)?;
+        for &(_, level, _) in &edit.tables_deleted {
+            check_level(level)?;
         }
-        for (family, level, meta) in &edit.tables_added {
+        for (_, level, meta) in &edit.tables_added {
+            check_level(*level)?;
             self.next_file_number = self.next_file_number.max(after(meta.number)?);
-            self.family_mut(*family)?.add(*level, meta)?;
         }
         for cursor in &edit.cursors {
             self.family_mut(cursor.family)?.set_cursor(cursor)?;
@@ -120,6 +140,24 @@ impl State {
         let next = id.checked_add(1).ok_or("family ids are used up")?;
         self.next_family_id = self.next_family_id.max(next);
         Ok(())
+    }
+
+    /// The family whose tables an edit changes; `None` if it drops it, tables
+    /// and all.
+    fn kept_family(
+        &mut self,
+        edit: &VersionEdit,
+        id: u32,
+    ) -> Result<Option<&mut FamilyState>, String> {
+        match edit.families_dropped.contains(&id) {
+            true => Ok(None),
+            false => self.family_mut(id).map(Some),
+        }
+    }
+
+    /// Forgets the tables, keeps the rest.
+    pub(crate) fn clear_tables(&mut self) {
+        self.families.values_mut().for_each(|family| family.tables.clear());
     }
 
     fn family_mut(&mut self, id: u32) -> Result<&mut FamilyState, String> {

@@ -76,10 +76,8 @@ impl Blocked {
     }
 
     fn fill(&mut self) -> Result<(), Error> {
-        let short = WriteOptions {
-            deadline: Some(Duration::from_millis(5)),
-            ..WriteOptions::default()
-        };
+        let short =
+            WriteOptions { deadline: Some(Duration::from_millis(5)), ..WriteOptions::default() };
         let mut refused = 0;
         // Near the limit a refusal is a matter of a moment: many in a row are not.
         while refused < 20 {

@@ -145,7 +145,8 @@ fn write(db: &Db, families: &Families, seed: u64, id: u8, log: &Log) -> Result<(
     for index in 1..=BATCHES {
         let synced = random.one_in(5);
         let mut batch = writer.batch(index, families);
-        let sequence = db.write_with(&WriteOptions { sync: synced, ..Default::default() }, &mut batch)?;
+        let sequence =
+            db.write_with(&WriteOptions { sync: synced, ..Default::default() }, &mut batch)?;
         let record = Acknowledged { writer: id, index, sequence, synced };
         log.lock().expect("no writer panics").push(record);
         if random.one_in(10) {

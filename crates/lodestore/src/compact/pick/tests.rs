@@ -387,6 +387,31 @@ fn level_0_stops_above_a_level_that_is_not_empty_yet() {
     assert!(pick(&version, &limits(), &running).is_none(), "table 9 is on its way");
 }
 
+/// Two threads that always work on the level below would leave level 0 no
+/// moment to go: while it is needed most and waits, they begin nothing there.
+#[test]
+fn level_0_is_not_starved_by_work_on_the_level_below() {
+    let mut tables: Vec<_> = (1..21).map(|n| (0, meta(n, 10, 0, 1000))).collect();
+    tables.extend((0..10).map(|n| (5, meta(30 + n, 2_000, n as u32 * 100, n as u32 * 100 + 99))));
+    tables.extend((0..10).map(|n| (6, meta(50 + n, 6_000, n as u32 * 100, n as u32 * 100 + 99))));
+    let version = version(&tables);
+    let limits = limits();
+    let below = Targets::of(&version, &limits).level0_into(&version);
+    assert_eq!(below, 5);
+    let mut running = Running::default();
+    let deep = {
+        let (version, limits, running) = (&version, &limits, &running);
+        let picker = Picker { version, limits, running, targets: Targets::of(version, limits) };
+        assert!(picker.score(5) > 1.0 && picker.score(0) > picker.score(5));
+        picker.level(5).expect("it is too large")
+    };
+    running.add(&deep);
+    assert!(pick(&version, &limits, &running).is_none(), "level 0 comes next");
+    running.remove(&deep);
+    assert_eq!(pick(&version, &limits, &running).expect("it can go").level_from, 0);
+    assert!(pick_level0(&version, &limits, &running).is_some());
+}
+
 /// A table of tombstones with nothing below is rewritten, which drops them,
 /// and not moved, which would keep them for ever.
 #[test]
