@@ -4,10 +4,11 @@
 use crate::batch::FamilyId;
 use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
 use crate::compact::retain::{Below, Retain};
-use crate::compact::run::{Grandparents, Outputs, write_tables};
+use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::merge::{LevelCursor, MergeCursor, Source};
+use crate::range_deletes::Fragments;
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
 use crate::table::meta::TableMeta;
@@ -102,28 +103,49 @@ impl Engine {
     fn rewrite(&self, job: &Job, created: &Mutex<Vec<u64>>) -> Result<Vec<TableMeta>> {
         let (family, plan) = (&job.family, &job.plan);
         let order = family.order();
-        let below = Below::outputs(&job.view.version, plan);
-        let mut retain = Retain::new(self.shared.snapshots.sequences(), below);
-        let begin = || self.begin_table(family, created);
+        let mut retain = self.retain(job)?;
+        let created_unix_seconds = tombstones_from(plan);
+        let begin = || {
+            let table = self.begin_table(family, created)?;
+            let created_unix_seconds = created_unix_seconds.unwrap_or(table.created_unix_seconds);
+            Ok(NewTable { created_unix_seconds, ..table })
+        };
         let table_bytes = family.options.table_bytes;
         let overlap_bytes_max = limits(family).grandparent_bytes_max();
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
         let outputs = Outputs::new(&begin, table_bytes, grandparents, order.clone());
         let operator = family.options.merge_operator.as_ref();
-        for table in plan.tables() {
+        // What a range delete covers as a whole is not even opened.
+        let inputs = plan.inputs.each_ref().map(|tables| {
+            let is_read = |table: &&Arc<TableFile>| !retain.drops_table(&table.meta);
+            tables.iter().filter(is_read).cloned().collect::<Vec<_>>()
+        });
+        for table in inputs.iter().flatten() {
             table.table()?.check_rewritable()?;
         }
-        let mut cursor = self.input_cursor(job)?;
+        let mut cursor = self.input_cursor(job, &inputs)?;
         let (tables, entries_in) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
-        self.count(job, &tables, entries_in);
+        self.count(job, &inputs, &tables, entries_in);
         Ok(tables)
     }
 
-    fn input_cursor(&self, job: &Job) -> Result<impl Cursor> {
+    /// What the compaction keeps, with the range deletes of all inputs.
+    fn retain(&self, job: &Job) -> Result<Retain> {
+        let snapshots = self.shared.snapshots.sequences();
+        let mut deletes = Vec::new();
+        for file in job.plan.tables().filter(|file| file.meta.range_tombstones > 0) {
+            deletes.extend(file.table()?.range_deletes().deletes());
+        }
+        let deletes = Fragments::build(job.family.order(), deletes, &snapshots);
+        let below = Below::outputs(&job.view.version, &job.plan);
+        Ok(Retain::new(snapshots, below, deletes))
+    }
+
+    fn input_cursor(&self, job: &Job, inputs: &[Vec<Arc<TableFile>>; 2]) -> Result<impl Cursor> {
         let order = job.family.order();
         let context = job.family.context(false);
         let mut sources = Vec::new();
-        for (side, tables) in job.plan.inputs.iter().enumerate() {
+        for (side, tables) in inputs.iter().enumerate() {
             let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
             if level == 0 {
                 for file in tables {
@@ -139,12 +161,22 @@ impl Engine {
         Ok(MergeCursor::new(sources, order.clone()))
     }
 
-    fn count(&self, job: &Job, outputs: &[TableMeta], entries_in: u64) {
+    fn count(
+        &self,
+        job: &Job,
+        read: &[Vec<Arc<TableFile>>; 2],
+        outputs: &[TableMeta],
+        entries_in: u64,
+    ) {
+        let read: Vec<_> = read.iter().flatten().collect();
+        let bytes_read = read.iter().map(|table| table.meta.bytes).sum();
+        let tables_dropped = job.plan.tables().count() - read.len();
         let written: u64 = outputs.iter().map(|table| table.bytes).sum();
         let entries_out: u64 = outputs.iter().map(|table| table.entries).sum();
         let statistics = &self.shared.statistics;
         statistics.add(Counter::Compactions, 1);
-        statistics.add(Counter::CompactionBytesRead, job.plan.bytes());
+        statistics.add(Counter::CompactionBytesRead, bytes_read);
+        statistics.add(Counter::TablesDropped, tables_dropped as u64);
         statistics.add(Counter::CompactionBytesWritten, written);
         statistics.add(Counter::CompactionEntriesDropped, entries_in - entries_out.min(entries_in));
     }
@@ -201,6 +233,14 @@ impl Engine {
             result.inspect_err(|error| self.health.take(error))?;
         }
     }
+}
+
+/// When the oldest of the inputs with tombstones was created: how old a
+/// tombstone is, is not forgotten when it moves down. `None` without any.
+fn tombstones_from(plan: &Plan) -> Option<u64> {
+    let tables = plan.tables().map(|table| &table.meta);
+    let with_tombstones = tables.filter(|meta| meta.tombstones > 0 || meta.range_tombstones > 0);
+    with_tombstones.map(|meta| meta.created_unix_seconds).min()
 }
 
 /// An edit that takes the plan's inputs out of their levels.

@@ -185,6 +185,41 @@ impl Family {
         self.write_one(options, |batch| batch.delete_in(self.core.id, key))
     }
 
+    /// Removes `key`, where it was put at most once since it was last removed,
+    /// and neither merged nor removed by [`Family::delete`]. Then this costs
+    /// less than [`Family::delete`]: both records go as soon as a compaction
+    /// meets them. Otherwise older values of the key may come back.
+    pub fn single_delete(&self, key: &[u8]) -> Result<()> {
+        self.single_delete_with(&WriteOptions::default(), key)
+    }
+
+    /// [`Family::single_delete`], with options.
+    pub fn single_delete_with(&self, options: &WriteOptions, key: &[u8]) -> Result<()> {
+        self.write_one(options, |batch| batch.single_delete_in(self.core.id, key))
+    }
+
+    /// Removes all keys from `begin`, inclusive, up to `end`, exclusive, in the
+    /// family's order. It is one write, however many keys there are; readers do
+    /// not slow down with the number of such writes, and tables that lie within
+    /// the range are dropped without being read. Snapshots keep what they see.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `end` comes before `begin` (if they are equal,
+    /// nothing is removed), besides what [`Family::put`] gives.
+    pub fn delete_range(&self, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.delete_range_with(&WriteOptions::default(), begin, end)
+    }
+
+    /// [`Family::delete_range`], with options.
+    pub fn delete_range_with(
+        &self,
+        options: &WriteOptions,
+        begin: &[u8],
+        end: &[u8],
+    ) -> Result<()> {
+        self.write_one(options, |batch| batch.delete_range_in(self.core.id, begin, end))
+    }
+
     /// Merges `operand` into the value of `key` by the family's operator.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The frame of a table file: header, footer, section table.
 //!
 //! ```text
-//! header | block 0 | block 1 | ... | filter | index | properties | footer
+//! header | block 0 | ... | filter | index | range deletes | properties | footer
 //! ```
 //!
 //! Header (32 bytes):
@@ -47,7 +47,7 @@ use crate::key::FileId;
 
 const MAGIC: [u8; 8] = *b"LODETBL\x01";
 /// Raised with every change until the format is frozen; others are refused.
-const DRAFT_VERSION: u32 = 1;
+const DRAFT_VERSION: u32 = 2;
 
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const TAIL_BYTES: usize = 20;
@@ -65,6 +65,7 @@ pub(super) mod tag {
     pub(in crate::table) const INDEX: u32 = 1;
     pub(in crate::table) const FILTER: u32 = 2;
     pub(in crate::table) const PROPERTIES: u32 = 3;
+    pub(in crate::table) const RANGE_DELETES: u32 = 4;
 }
 
 /// Section flag: a reader that does not know the tag must not use the file.
@@ -255,7 +256,7 @@ fn decode_section(reader: &mut Reader<'_>) -> Option<Section> {
 }
 
 fn check_section(section: &Section, footer_offset: u64, path: &Path) -> Result<()> {
-    let known = matches!(section.tag, tag::INDEX | tag::FILTER | tag::PROPERTIES);
+    let known = (tag::INDEX..=tag::RANGE_DELETES).contains(&section.tag);
     if !known && section.flags & MUST_UNDERSTAND != 0 {
         let what = format!("table with an unknown section {}", section.tag);
         return Err(Error::incompatible(path, what));

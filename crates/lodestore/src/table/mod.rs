@@ -14,6 +14,7 @@
 //! | `index` | last keys and places of all blocks, resident |
 //! | `index_builder` | the same, being written |
 //! | `filter` | which keys a table certainly lacks, resident |
+//! | `range_section` | range deletes, resident |
 //! | `builder` | entries to a file |
 //! | `reader` | an open table, point lookups without I/O |
 //! | `readahead` | stored blocks in growing spans, for walking |
@@ -35,6 +36,7 @@ mod block_builder;
 mod index;
 mod index_builder;
 mod filter;
+mod range_section;
 mod builder;
 mod reader;
 mod readahead;

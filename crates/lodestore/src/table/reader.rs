@@ -15,6 +15,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::{ReadRequest, ReadResult, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST, Trailer};
+use crate::range_deletes::Fragments;
 use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
 
@@ -27,6 +28,7 @@ use super::index::Index;
 use super::layout::SLACK_BYTES;
 use super::meta::TableMeta;
 use super::properties::Properties;
+use super::range_section;
 use super::{Checked, LookupKey};
 
 /// The number of a block in its table, from 0.
@@ -70,6 +72,7 @@ pub(crate) struct Table {
     pub(super) properties: Properties,
     pub(super) index: Index,
     pub(super) filter: Option<Filter>,
+    range_deletes: Fragments,
 }
 
 impl fmt::Debug for Table {
@@ -116,6 +119,7 @@ impl Table {
         check_index(&index, &footer, &properties, meta)
             .map_err(|what| Error::corruption(&path, place.offset, what))?;
         let filter = load_filter(&*file, &footer, meta.id, &path, &order)?;
+        let range_deletes = load_range_deletes(&*file, &footer, meta, &path, &order)?;
         let sequence_override = meta.sequence_override;
         let id = meta.id;
         Ok(Table {
@@ -129,6 +133,7 @@ impl Table {
             properties,
             index,
             filter,
+            range_deletes,
         })
     }
 
@@ -137,9 +142,16 @@ impl Table {
         self.footer.check_rewritable(&self.path)
     }
 
-    /// Memory that index and filter take.
+    /// The range deletes. They hide older entries, of this table too.
+    #[inline]
+    pub(crate) fn range_deletes(&self) -> &Fragments {
+        &self.range_deletes
+    }
+
+    /// Memory that index, filter and range deletes take.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.index.memory_bytes() + self.filter.as_ref().map_or(0, Filter::memory_bytes)
+        let filter = self.filter.as_ref().map_or(0, Filter::memory_bytes);
+        self.index.memory_bytes() + filter + self.range_deletes.memory_bytes()
     }
 
     /// True if the table has a filter to ask.
@@ -340,6 +352,34 @@ fn load_index(
 ) -> Result<Index> {
     let bytes = format::read_section(file, section, id, path)?;
     Index::decode(&bytes, order).map_err(|what| Error::corruption(path, section.offset, what))
+}
+
+/// The range deletes, as many as the manifest says.
+fn load_range_deletes(
+    file: &dyn ReadableFile,
+    footer: &Footer,
+    meta: &TableMeta,
+    path: &Path,
+    order: &KeyOrder,
+) -> Result<Fragments> {
+    let (deletes, offset) = match footer.section(tag::RANGE_DELETES) {
+        None => (Fragments::default(), footer.offset),
+        Some(section) => {
+            let bytes = format::read_section(file, section, meta.id, path)?;
+            let deletes = range_section::decode(&bytes, order);
+            (deletes.map_err(|what| Error::corruption(path, section.offset, what))?, section.offset)
+        }
+    };
+    if deletes.count() != meta.range_tombstones {
+        let (found, stated) = (deletes.count(), meta.range_tombstones);
+        let what = format!("{found} range deletes, but the manifest expects {stated}");
+        return Err(Error::corruption(path, offset, what));
+    }
+    if !deletes.is_empty() && meta.sequence_override.is_some() {
+        let what = "a table with one sequence number has range deletes";
+        return Err(Error::corruption(path, offset, what));
+    }
+    Ok(deletes)
 }
 
 /// The filter, if there is a sound one that may be asked.
