@@ -210,11 +210,9 @@ impl Fragments {
     pub(crate) fn around(&self, key: &[u8], visible: SequenceNumber) -> Window<'_> {
         let at = self.after(key);
         match self.fragments.get(at) {
-            Some(f) if self.order.compare(&f.start, key).is_le() => Window {
-                start: Some(&f.start),
-                end: Some(&f.end),
-                sequence: f.newest_at(visible),
-            },
+            Some(f) if self.order.compare(&f.start, key).is_le() => {
+                Window { start: Some(&f.start), end: Some(&f.end), sequence: f.newest_at(visible) }
+            }
             behind => Window {
                 start: at.checked_sub(1).map(|before| &*self.fragments[before].end),
                 end: behind.map(|f| &*f.start),

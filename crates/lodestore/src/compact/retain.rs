@@ -73,8 +73,7 @@ impl Retain {
     pub(crate) fn kept_range_deletes(&self) -> Fragments {
         let mut kept = self.range_deletes.clone();
         kept.retain(|fragment, sequence| {
-            self.stratum(sequence) > 0
-                || !self.below.lacks_range(&fragment.start, &fragment.end)
+            self.stratum(sequence) > 0 || !self.below.lacks_range(&fragment.start, &fragment.end)
         });
         kept
     }

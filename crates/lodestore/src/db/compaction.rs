@@ -2,11 +2,12 @@
 //! `pick` (pure) -> `run` -> `VersionEdit` -> `Versions::apply`
 
 use crate::batch::FamilyId;
-use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk};
+use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk, TombstoneLimits};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::key::SEQUENCE_MAX;
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::range_deletes::Fragments;
 use crate::stats::Counter;
@@ -38,9 +39,16 @@ impl Job {
     }
 }
 
-/// What `pick` needs to know of a family's options.
+/// What `pick` needs to know of a family's options, and of the moment.
 fn limits(family: &FamilyCore) -> Limits {
+    let tombstones = TombstoneLimits {
+        percent: u64::from(family.options.tombstone_percent),
+        age_seconds: family.options.tombstone_age_seconds,
+        unix_seconds: family.shared.scheduler.unix_seconds(),
+        oldest_snapshot: family.shared.snapshots.oldest().unwrap_or(SEQUENCE_MAX),
+    };
     Limits {
+        tombstones,
         level0_files: family.options.level0_compaction_files,
         level1_bytes: family.options.level1_bytes,
         multiplier: family.options.level_multiplier,
@@ -61,6 +69,10 @@ impl Engine {
         let jobs = families.all().filter_map(|family| {
             let view = family.views.keep();
             let limits = limits(family);
+            // `pick` judges range deletes by what they cover. A table that does
+            // not open fails the compaction that needs it.
+            let deleting = view.version.levels().iter().flat_map(|level| level.deleting());
+            deleting.for_each(|file| drop(file.table()));
             let plan = pick::pick(&view.version, &limits, &state.running_of(family.id))?;
             let debt_bytes = pick::debt_bytes(&view.version, &limits);
             Some((debt_bytes, Job { family: Arc::clone(family), view, plan }))
@@ -179,6 +191,40 @@ impl Engine {
         statistics.add(Counter::TablesDropped, tables_dropped as u64);
         statistics.add(Counter::CompactionBytesWritten, written);
         statistics.add(Counter::CompactionEntriesDropped, entries_in - entries_out.min(entries_in));
+    }
+
+    /// Drops the tables of a family that lie wholly in a range: how many.
+    pub(crate) fn delete_files_in_range(
+        self: &Arc<Self>,
+        family: &Arc<FamilyCore>,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<u64> {
+        self.health.check()?;
+        if self.read_only {
+            let cause = Box::new(Error::invalid("the database was opened for reading only"));
+            return Err(Error::ReadOnly { cause });
+        }
+        // Held throughout, so that no compaction takes the tables meanwhile.
+        let state = self.background.lock();
+        if self.families.load().get(family.id).is_none() {
+            return Err(Error::missing(format!("family {:?}", family.name)));
+        }
+        let version = Arc::clone(&family.views.keep().version);
+        let dropped = pick::tables_inside(&version, begin, end, &state.running_of(family.id));
+        if dropped.is_empty() {
+            return Ok(0);
+        }
+        let numbers = dropped.iter().map(|(level, table)| (family.id.0, *level, table.meta.number));
+        let edit = VersionEdit { tables_deleted: numbers.collect(), ..VersionEdit::default() };
+        let installed = self.versions.apply(edit, |_, version| {
+            family.views.install(Arc::clone(version), None);
+        });
+        drop(state);
+        installed.inspect_err(|error| self.health.take(error))?;
+        self.shared.statistics.add(Counter::TablesDeletedInRange, dropped.len() as u64);
+        self.update_pressure();
+        Ok(dropped.len() as u64)
     }
 
     /// Compacts a range of keys, level by level, to the deepest that has any.

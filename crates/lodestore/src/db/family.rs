@@ -315,6 +315,24 @@ impl Family {
         self.handle.engine.compact_range(&self.core, from, to)
     }
 
+    /// Drops the tables whose keys lie wholly from `begin`, inclusive, up to
+    /// `end`, exclusive (`None`: open), and gives how many there were. It is
+    /// fast, gives space back at once, and is meant for data that nobody will
+    /// ask for again; call [`Family::delete_range`] first, so that the rest is
+    /// deleted too.
+    ///
+    /// Keys in the range may stay: in memory, in tables that are partly outside
+    /// or being compacted, and in tables over such. No older value of a key
+    /// comes back. Snapshots do not keep what is dropped: reads from now on do
+    /// not find it, whatever they look back to; cursors that are open do.
+    ///
+    /// # Errors
+    /// `ReadOnly` after an earlier failure, `Io` if the manifest could not be
+    /// written, `Missing` if the family was dropped.
+    pub fn delete_files_in_range(&self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
+        self.handle.engine.delete_files_in_range(&self.core, begin, end)
+    }
+
     /// Bytes that the tables take for each range of keys (first included,
     /// second excluded), roughly. What is in memory does not count.
     pub fn approximate_sizes(&self, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {

@@ -13,7 +13,9 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Kind, SequenceNumber, Trailer, kind_of, sequence_of, trailer_visible_at};
+use crate::key::{
+    KeyOrder, Kind, SequenceNumber, Trailer, kind_of, sequence_of, trailer_visible_at,
+};
 use crate::memtable::Memtable;
 use crate::merge_operator::SharedMergeOperator;
 use crate::stats::{Counter, Statistics};

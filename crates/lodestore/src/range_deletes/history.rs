@@ -47,12 +47,8 @@ impl History {
         (History { chunks }, bytes)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-
     /// How many range deletes there are.
-    pub(crate) fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.count).sum()
     }
 

@@ -68,7 +68,7 @@ fn a_history_answers_at_every_number() {
         for delete in &deletes {
             history = history.with(order, delete.clone()).0;
         }
-        assert_eq!(history.count(), deletes.len());
+        assert_eq!(history.deletes().len(), deletes.len());
         for visible in 0..2 * deletes.len() as u64 + 2 {
             for key in 0..25u8 {
                 let expected = plainly(order, &deletes, &[key], visible);
@@ -112,7 +112,8 @@ fn fragments_answer_at_every_snapshot() {
             for key in 0..25u8 {
                 let expected = plainly(order, &deletes, &[key], visible);
                 assert_eq!(stored.covering(&[key], visible), expected, "{key} at {visible}");
-                let inside = order.compare(&from, &[key]).is_le() && order.compare(&[key], &to).is_lt();
+                let inside =
+                    order.compare(&from, &[key]).is_le() && order.compare(&[key], &to).is_lt();
                 let expected = if inside { expected } else { 0 };
                 assert_eq!(clipped.covering(&[key], visible), expected);
             }
@@ -120,7 +121,8 @@ fn fragments_answer_at_every_snapshot() {
         let (a, b) = (random.below(24) as u8, random.below(24) as u8);
         let (first, last) = (a.min(b), a.max(b));
         let floor = random.below(40);
-        let all = (first..=last).all(|key| plainly(&KeyOrder::Bytewise, &deletes, &[key], 50) > floor);
+        let all =
+            (first..=last).all(|key| plainly(&KeyOrder::Bytewise, &deletes, &[key], 50) > floor);
         if round % 2 == 0 && snapshots.contains(&50) {
             assert_eq!(fragments.cover((&[first], &[last]), false, floor, 50), all);
         }

@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::fs::WritableFile;
-use crate::key::{
-    FileId, InternalKey, Kind, Trailer, hash, kind_of, sequence_of,
-};
+use crate::key::{FileId, InternalKey, Kind, Trailer, hash, kind_of, sequence_of};
 use crate::range_deletes::Fragments;
 
 use super::TableSettings;
