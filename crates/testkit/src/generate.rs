@@ -152,6 +152,7 @@ impl Generator {
             ("level0", r.between(1, 4)),
             ("level1", r.between(4, 64) << 10),
             ("multiplier", r.between(2, 6)),
+            ("tombstones", *r.pick(&[0, 10, 50])),
             ("threads", r.between(1, 3)),
             ("cache", if r.one_in(4) { 0 } else { r.between(1, 256) << 10 }),
         ];

@@ -5,6 +5,8 @@ use crate::tables::test_slot;
 use crate::version::{LEVELS, VersionEdit};
 use std::collections::{BTreeMap, HashMap};
 
+mod tombstones;
+
 const ENTRY_BYTES: u64 = 10;
 
 /// Newest version of a key: its sequence number, and whether it is a delete.
