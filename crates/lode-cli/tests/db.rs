@@ -18,6 +18,20 @@ fn stored_values_are_found_by_a_later_process() {
     place.db(&["delete", "fruit"]).expect(0);
 }
 
+/// A range is removed up to its end; one that ends before it begins is an
+/// error, and removes nothing.
+#[test]
+fn a_range_of_keys_is_removed() {
+    let place = Place::new();
+    for key in ["a", "b", "c", "d"] {
+        place.db(&["put", "--create", key, "1"]).expect(0);
+    }
+    place.db(&["delete-range", "b", "d"]).expect(0);
+    assert_eq!(place.db(&["scan", "--keys-only"]).expect(0).text(), "a\nd\n");
+    assert_ne!(place.db(&["delete-range", "d", "a"]).code, 0);
+    assert_eq!(place.db(&["scan", "--keys-only"]).expect(0).text(), "a\nd\n");
+}
+
 /// A mistyped path makes no new database, and one line says what to do.
 #[test]
 fn absent_database_is_an_error_with_advice() {

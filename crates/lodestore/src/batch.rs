@@ -111,6 +111,20 @@ impl WriteBatch {
         self.merge_in(FamilyId::DEFAULT, key, operand);
     }
 
+    /// Removes `key` from the default family: see
+    /// [`WriteBatch::single_delete_in`].
+    #[inline]
+    pub fn single_delete(&mut self, key: &[u8]) {
+        self.single_delete_in(FamilyId::DEFAULT, key);
+    }
+
+    /// Removes all keys of the default family from `begin` up to `end`: see
+    /// [`WriteBatch::delete_range_in`].
+    #[inline]
+    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
+        self.delete_range_in(FamilyId::DEFAULT, begin, end);
+    }
+
     /// Sets `key` to `value` in `family`.
     #[inline]
     pub fn put_in(&mut self, family: impl Into<FamilyId>, key: &[u8], value: &[u8]) {
@@ -121,6 +135,28 @@ impl WriteBatch {
     #[inline]
     pub fn delete_in(&mut self, family: impl Into<FamilyId>, key: &[u8]) {
         self.add_entry(Kind::Delete as u8, tag::FAMILY_DELETE, family.into(), key, None);
+    }
+
+    /// Removes `key` from `family`, where it was put at most once since it was
+    /// last removed, and neither merged nor removed by [`WriteBatch::delete`].
+    /// Then this is a [`WriteBatch::delete`] that costs less: the two records
+    /// go together as soon as a compaction meets both. Otherwise older values
+    /// of the key may come back.
+    #[inline]
+    pub fn single_delete_in(&mut self, family: impl Into<FamilyId>, key: &[u8]) {
+        let tag = tag::FAMILY_SINGLE_DELETE;
+        self.add_entry(Kind::SingleDelete as u8, tag, family.into(), key, None);
+    }
+
+    /// Removes all keys of `family` from `begin`, inclusive, up to `end`,
+    /// exclusive, in the family's order: one record, however many keys there
+    /// are. Records that are added later are not touched. Writing the batch
+    /// gives [`Error::InvalidArgument`] if `end` comes before `begin`; if they
+    /// are equal, nothing is removed.
+    #[inline]
+    pub fn delete_range_in(&mut self, family: impl Into<FamilyId>, begin: &[u8], end: &[u8]) {
+        let tag = tag::FAMILY_RANGE_DELETE;
+        self.add_entry(Kind::RangeDelete as u8, tag, family.into(), begin, Some(end));
     }
 
     /// Adds an operand for the merge operator of `family`.

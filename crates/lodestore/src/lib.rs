@@ -18,6 +18,7 @@ mod key;
 mod checksum;
 mod merge_operator;
 mod cursor;
+mod range_deletes;
 
 // Files, and the cache of what was read from them.
 pub mod fs;
@@ -41,6 +42,7 @@ mod versions;
 
 // Reading across homes, and moving entries down the levels.
 mod merge;
+mod coverage;
 mod visible;
 mod compact;
 mod options;

@@ -176,6 +176,14 @@ pub struct FamilyOptions {
     pub level1_bytes: u64,
     /// How many times larger each further level is.
     pub level_multiplier: u32,
+    /// Tables of which this part of the entries is tombstones are compacted
+    /// also where no level is too large; so are tables with range deletes that
+    /// would free much. 0 turns both off; at most 100.
+    pub tombstone_percent: u8,
+    /// Tables with tombstones that may be this many seconds old are compacted
+    /// down to where tombstones go, at the next flush, compaction or open.
+    /// 0: never because of their age.
+    pub tombstone_age_seconds: u64,
 }
 
 impl Default for FamilyOptions {
@@ -197,6 +205,8 @@ impl Default for FamilyOptions {
             debt_stop_bytes: 256 << 30,
             level1_bytes: 256 << 20,
             level_multiplier: 10,
+            tombstone_percent: 50,
+            tombstone_age_seconds: 7 * 24 * 60 * 60,
         }
     }
 }
@@ -222,6 +232,10 @@ impl FamilyOptions {
         at_least("level1_bytes", self.level1_bytes, 1 << 10)?;
         at_least("level_multiplier", u64::from(self.level_multiplier), 2)?;
         at_least("level0_compaction_files", self.level0_compaction_files as u64, 1)?;
+        if self.tombstone_percent > 100 {
+            let what = format!("tombstone_percent is {}; at most 100 work", self.tombstone_percent);
+            return Err(Error::invalid(what));
+        }
         let files =
             [self.level0_compaction_files, self.level0_slowdown_files, self.level0_stop_files];
         if !files.is_sorted() {

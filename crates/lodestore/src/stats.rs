@@ -82,6 +82,10 @@ counters! {
     CompactionBytesWritten => "compaction.bytes-written",
     /// Entries that compactions dropped.
     CompactionEntriesDropped => "compaction.entries-dropped",
+    /// Tables that compactions dropped unread, as a range delete covered them.
+    TablesDropped => "compaction.tables-dropped",
+    /// Tables that `delete_files_in_range` dropped.
+    TablesDeletedInRange => "delete-files.tables",
     /// Microseconds that writers were held back because level 0 was long.
     StallLevel0Micros => "stall.level0-micros",
     /// Microseconds that writers were held back because flushes lagged.

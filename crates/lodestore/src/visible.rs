@@ -6,13 +6,21 @@
 //! Forward, the newest visible version is met first, so key and value are
 //! passed through without a copy. In reverse it is met last, so it is kept
 //! aside until the entry before it shows that no newer one follows.
+//!
+//! What a range delete hides is passed over: step by step at first, then by a
+//! seek of the older sources to its end.
 
+use crate::coverage::Coverage;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, kind_of, sequence_of};
 use crate::merge::MergeCursor;
 use crate::merge_operator::SharedMergeOperator;
 use crate::sync::Arc;
+
+/// Hidden entries, or keys in reverse, that are stepped over before the sources
+/// seek: a seek costs as much as some dozen steps.
+const HIDDEN_STEPS_MAX: usize = 16;
 
 /// The smallest and the first excluded key of a walk.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +52,8 @@ enum Direction {
 /// Walks the keys that exist at one sequence number.
 pub(crate) struct VisibleCursor {
     inner: MergeCursor,
+    /// `None` if there are no range deletes.
+    coverage: Option<Coverage>,
     sequence: SequenceNumber,
     order: KeyOrder,
     merge_operator: Option<SharedMergeOperator>,
@@ -56,8 +66,10 @@ pub(crate) struct VisibleCursor {
 }
 
 impl VisibleCursor {
+    /// `coverage` has the range deletes of the sources of `inner`, at
+    /// `sequence`.
     pub(crate) fn new(
-        inner: MergeCursor,
+        (inner, coverage): (MergeCursor, Coverage),
         sequence: SequenceNumber,
         order: KeyOrder,
         merge_operator: Option<SharedMergeOperator>,
@@ -65,6 +77,7 @@ impl VisibleCursor {
     ) -> VisibleCursor {
         VisibleCursor {
             inner,
+            coverage: (!coverage.is_empty()).then_some(coverage),
             sequence,
             order,
             merge_operator,
@@ -194,6 +207,7 @@ impl VisibleCursor {
     /// `skipping`, versions of `self.key` are passed over.
     #[inline]
     fn settle_forward(&mut self, mut skipping: bool) {
+        let mut hidden = 0;
         while self.inner.valid() {
             let trailer = self.inner.trailer();
             if sequence_of(trailer) > self.sequence
@@ -208,6 +222,15 @@ impl VisibleCursor {
             }
             if self.is_past_upper() {
                 return self.stop();
+            }
+            match self.is_hidden() {
+                Ok(false) => {}
+                Ok(true) => {
+                    hidden += 1;
+                    self.pass_hidden_forward(hidden);
+                    continue;
+                }
+                Err(error) => return self.fail(error),
             }
             match kind_of(trailer) {
                 Some(Kind::Put) => {
@@ -225,6 +248,33 @@ impl VisibleCursor {
             }
         }
         self.stop();
+    }
+
+    /// True if a range delete hides the entry that the inner cursor is at.
+    #[inline]
+    fn is_hidden(&mut self) -> Result<bool> {
+        match &mut self.coverage {
+            None => Ok(false),
+            Some(coverage) => coverage.hides(self.inner.user_key(), self.inner.trailer()),
+        }
+    }
+
+    /// Goes on from the last of `count` hidden entries.
+    fn pass_hidden_forward(&mut self, count: usize) {
+        self.inner.next();
+        let gap = self.coverage.as_ref().and_then(Coverage::gap);
+        if let Some(gap) = gap.filter(|_| count.is_multiple_of(HIDDEN_STEPS_MAX)) {
+            self.inner.pass_forward(gap.older_from, gap.end);
+        }
+    }
+
+    /// After `count` keys in a row that do not exist: passes over what is
+    /// deleted with the last of them.
+    fn pass_hidden_reverse(&mut self, count: usize) {
+        let gap = self.coverage.as_ref().and_then(Coverage::gap);
+        if let Some(gap) = gap.filter(|_| count.is_multiple_of(HIDDEN_STEPS_MAX)) {
+            self.inner.pass_reverse(gap.older_from, gap.start);
+        }
     }
 
     /// True if the inner cursor is at a version of `self.key`, in an order in
@@ -256,6 +306,11 @@ impl VisibleCursor {
         let mut operands = Vec::new();
         let mut base = None;
         while self.inner.valid() && self.is_at_key() {
+            match self.is_hidden() {
+                Ok(false) => {}
+                Ok(true) => break,
+                Err(error) => return self.fail(error),
+            }
             match kind_of(self.inner.trailer()) {
                 Some(Kind::Merge) => operands.push(self.inner.value().to_vec()),
                 Some(Kind::Put) => {
@@ -287,6 +342,7 @@ impl VisibleCursor {
 
     /// From where the inner cursor is, finds the key before that exists.
     fn settle_reverse(&mut self) {
+        let mut absent = 0;
         while self.inner.valid() {
             if self.is_before_lower() {
                 return self.stop();
@@ -294,6 +350,8 @@ impl VisibleCursor {
             if self.resolve_key_in_reverse() {
                 return;
             }
+            absent += 1;
+            self.pass_hidden_reverse(absent);
         }
         self.stop();
     }
@@ -307,7 +365,15 @@ impl VisibleCursor {
         let mut operands: Vec<Vec<u8>> = Vec::new();
         loop {
             let trailer = self.inner.trailer();
-            if sequence_of(trailer) <= self.sequence {
+            let is_seen = match sequence_of(trailer) <= self.sequence {
+                true => self.is_hidden().map(|hidden| !hidden),
+                false => Ok(false),
+            };
+            if let Err(error) = is_seen {
+                self.fail(error);
+                return true;
+            }
+            if matches!(is_seen, Ok(true)) {
                 if !self.order.is_bytewise() {
                     // Equal keys may have other bytes: the newest's count, as
                     // on the way forward.

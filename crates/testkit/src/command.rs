@@ -30,6 +30,7 @@ pub enum Command {
     Families,
     Flush { family: Option<String> },
     Compact { family: String, from: Option<Datum>, to: Option<Datum> },
+    DeleteFiles { family: String, from: Option<Datum>, until: Option<Datum> },
     Wait,
     Checkpoint { name: String },
     Verify,
@@ -42,7 +43,7 @@ pub enum Command {
 /// Whether a write is one of the calls for a single record or a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `put`, `delete` or `merge` on the family; one change.
+    /// `put`, `delete`, `merge`, ... on the family; one change.
     Single,
     /// A batch.
     Batch,
@@ -66,6 +67,10 @@ pub enum Action {
     Put(Datum),
     /// Removes it.
     Delete,
+    /// Removes it, where it was put at most once since it was last removed.
+    SingleDelete,
+    /// Removes every key from it up to this one, exclusive.
+    DeleteRange(Datum),
     /// Merges this operand into it.
     Merge(Datum),
 }
@@ -232,6 +237,12 @@ impl fmt::Display for Command {
                 option(f, "to", to.as_ref())?;
                 in_family(f, family)
             }
+            Command::DeleteFiles { family, from, until } => {
+                f.write_str("delete-files")?;
+                option(f, "from", from.as_ref())?;
+                option(f, "until", until.as_ref())?;
+                in_family(f, family)
+            }
             Command::Wait => f.write_str("wait"),
             Command::Checkpoint { name } => write!(f, "checkpoint {name}"),
             Command::Verify => f.write_str("verify"),
@@ -262,6 +273,8 @@ fn write_write(
         match &change.action {
             Action::Put(value) => write!(f, "put {} {value}", change.key)?,
             Action::Delete => write!(f, "delete {}", change.key)?,
+            Action::SingleDelete => write!(f, "single-delete {}", change.key)?,
+            Action::DeleteRange(end) => write!(f, "delete-range {} {end}", change.key)?,
             Action::Merge(operand) => write!(f, "merge {} {operand}", change.key)?,
         }
         in_family(f, &change.family)?;

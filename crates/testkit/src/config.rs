@@ -10,6 +10,7 @@
 //! | `level0` | tables in level 0 that start a compaction |
 //! | `level1` | bytes of level 1 |
 //! | `multiplier` | how much larger the next level is |
+//! | `tombstones` | percentage of tombstones that starts a compaction |
 //! | `sealed` | memtables that may wait for their flush |
 //! | `threads` | background threads |
 //! | `cache` | bytes of the cache |
@@ -34,6 +35,7 @@ pub(crate) fn apply(options: &mut Options, name: &str, value: &str) -> Result<()
         "block" => family.block_bytes = number()?,
         "filter" => family.filter_bits_per_key = number()? as u8,
         "level1" => family.level1_bytes = number()? as u64,
+        "tombstones" => family.tombstone_percent = number()? as u8,
         "multiplier" => family.level_multiplier = number()? as u32,
         "threads" => options.background_threads = number()?,
         "log" => options.log_bytes_max = number()? as u64,

@@ -7,6 +7,7 @@ use crate::command::{
 use crate::orders::Order;
 use crate::random::Random;
 use crate::text::Datum;
+use std::collections::BTreeMap;
 
 /// What a history may contain.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +34,21 @@ pub struct Generator {
     /// Families that are there now, with their schemas.
     families: Vec<(String, Schema)>,
     snapshots: Vec<String>,
+    /// By family and key.
+    past: BTreeMap<(String, Vec<u8>), Past>,
+    /// Commands that must follow at once, the next one last.
+    following: Vec<Command>,
     named: usize,
     opened: bool,
+}
+
+/// What decides whether a key may be removed by a single delete.
+#[derive(Clone, Copy, Default)]
+struct Past {
+    /// Since the key was last removed by a single delete or with a range.
+    puts: usize,
+    /// True if it was merged, or removed in another way, since then.
+    mixed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -49,6 +63,7 @@ enum What {
     Family,
     Flush,
     Compact,
+    DeleteRange,
     Reopen,
     Rare,
 }
@@ -64,6 +79,8 @@ impl Generator {
             keys,
             families: Vec::new(),
             snapshots: Vec::new(),
+            past: BTreeMap::new(),
+            following: Vec::new(),
             named: 0,
             opened: false,
         };
@@ -84,6 +101,7 @@ impl Generator {
             (3, What::Family),
             (3, What::Flush),
             (2, What::Compact),
+            (4, What::DeleteRange),
             (2, What::Reopen),
             (2, What::Rare),
         ]) {
@@ -95,7 +113,7 @@ impl Generator {
             What::Get => self.get(),
             What::Scan => Command::Scan { read: self.read(), reverse: self.random.one_in(2) },
             What::Cursor => self.cursor(),
-            What::Range => self.range(),
+            What::Range => self.walk_range(),
             What::Snapshot => self.snapshot(),
             What::Family => self.change_families(),
             What::Flush => {
@@ -103,6 +121,7 @@ impl Generator {
                 Command::Flush { family: if all { None } else { Some(self.family()) } }
             }
             What::Compact => self.compact(),
+            What::DeleteRange => self.delete_range(),
             What::Reopen if self.shape.reopening => self.open(),
             What::Reopen => Command::Wait,
             What::Rare => self.rare(),
@@ -133,6 +152,7 @@ impl Generator {
             ("level0", r.between(1, 4)),
             ("level1", r.between(4, 64) << 10),
             ("multiplier", r.between(2, 6)),
+            ("tombstones", *r.pick(&[0, 10, 50])),
             ("threads", r.between(1, 3)),
             ("cache", if r.one_in(4) { 0 } else { r.between(1, 256) << 10 }),
         ];
@@ -187,17 +207,78 @@ impl Generator {
     fn change(&mut self) -> Change {
         let (family, key) = (self.family(), self.key());
         let operator = self.schema_of(&family).operator;
-        let action = match self.random.below(10) {
-            0..=1 => Action::Delete,
-            2..=4 if operator == Operator::Add => Action::Merge(self.number()),
-            2..=4 if operator == Operator::Append => {
+        let past = self.past.get(&(family.clone(), key.bytes())).copied().unwrap_or_default();
+        let action = match self.random.below(20) {
+            0..=2 => Action::Delete,
+            3..=5 if past.puts <= 1 && !past.mixed => Action::SingleDelete,
+            6 if self.random.one_in(3) => return self.range(&family),
+            7..=9 if operator == Operator::Add => Action::Merge(self.number()),
+            7..=9 if operator == Operator::Append => {
                 let length = self.random.below(20);
                 Action::Merge(Datum::Generated { length, seed: self.random.word() >> 40 })
             }
             _ if operator == Operator::Add => Action::Put(self.number()),
             _ => Action::Put(self.value()),
         };
-        Change { family, key, action }
+        let change = Change { family, key, action };
+        self.remember(&change);
+        change
+    }
+
+    /// A range to delete: mostly a few neighbouring keys.
+    fn range(&mut self, family: &str) -> Change {
+        let order = self.schema_of(family).order;
+        let mut keys = self.keys.clone();
+        keys.sort_by(|a, b| order.compare(a, b));
+        let first = self.random.below(keys.len());
+        let wide = self.random.one_in(6);
+        let last = first + self.random.below(if wide { keys.len() } else { 8 });
+        let end = match keys.get(last) {
+            Some(key) => key.clone(),
+            None => keys[keys.len() - 1].clone(),
+        };
+        let (key, action) =
+            (Datum::Literal(keys[first].clone()), Action::DeleteRange(Datum::Literal(end)));
+        let change = Change { family: family.to_string(), key, action };
+        self.remember(&change);
+        change
+    }
+
+    /// Notes what a change means for single deletes.
+    fn remember(&mut self, change: &Change) {
+        let key = change.key.bytes();
+        if let Action::DeleteRange(end) = &change.action {
+            let (order, end) = (self.schema_of(&change.family).order, end.bytes());
+            self.past.retain(|(family, k), _| {
+                let within = order.compare(&key, k).is_le() && order.compare(k, &end).is_lt();
+                *family != change.family || !within
+            });
+            return;
+        }
+        let past = self.past.entry((change.family.clone(), key)).or_default();
+        match change.action {
+            Action::Put(_) => past.puts += 1,
+            Action::SingleDelete => past.puts = 0,
+            _ => past.mixed = true,
+        }
+    }
+
+    /// Deletes a range, now and then with the files in it. That takes older
+    /// states away too, so that it is done only while there is no snapshot.
+    fn delete_range(&mut self) -> Command {
+        let family = self.family();
+        let change = self.range(&family);
+        if let Action::DeleteRange(end) = &change.action
+            && self.snapshots.is_empty()
+            && self.random.one_in(2)
+        {
+            let (from, until) = (Some(change.key.clone()), Some(end.clone()));
+            self.following.push(Command::DeleteFiles { family: family.clone(), from, until });
+            if self.random.one_in(2) {
+                self.following.push(Command::Flush { family: Some(family) });
+            }
+        }
+        Command::Write { changes: vec![change], form: Form::Single, sync: self.random.one_in(12) }
     }
 
     fn number(&mut self) -> Datum {
@@ -268,7 +349,7 @@ impl Generator {
         Command::Cursor { read, moves }
     }
 
-    fn range(&mut self) -> Command {
+    fn walk_range(&mut self) -> Command {
         let ends = (0..self.random.between(1, 20))
             .map(|_| if self.random.one_in(2) { 'f' } else { 'b' })
             .collect();
@@ -292,7 +373,9 @@ impl Generator {
         let droppable = self.families.len() - 1;
         if droppable > 0 && (droppable >= 3 || self.random.one_in(3)) {
             let at = 1 + self.random.below(droppable);
-            return Command::DropFamily { name: self.families.remove(at).0 };
+            let name = self.families.remove(at).0;
+            self.past.retain(|(family, _), _| *family != name);
+            return Command::DropFamily { name };
         }
         // A few names only, so that one comes back after it was dropped.
         let names = ["a", "b", "c", "users", "\u{e9}t\u{e9}"];
@@ -339,6 +422,9 @@ impl Iterator for Generator {
     type Item = Command;
 
     fn next(&mut self) -> Option<Command> {
+        if let Some(command) = self.following.pop() {
+            return Some(command);
+        }
         Some(if self.opened { self.command() } else { self.open() })
     }
 }

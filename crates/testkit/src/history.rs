@@ -89,12 +89,15 @@ fn batch(random: &mut Random, families: &[String], number: u64) -> Command {
     for _ in 0..random.between(1, 6) {
         let length = random.below(700);
         let value = Datum::Generated { length, seed: random.word() >> 40 };
-        let action = match random.below(6) {
+        let first = random.below(25);
+        let end = format!("{:02}", first + random.below(8));
+        let action = match random.below(7) {
             0 => Action::Delete,
+            6 => Action::DeleteRange(Datum::Literal(end.into_bytes())),
             1 => Action::Merge(Datum::Literal(number.to_string().into_bytes())),
             _ => Action::Put(value),
         };
-        let key = Datum::Literal(format!("{:02}", random.below(25)).into_bytes());
+        let key = Datum::Literal(format!("{first:02}").into_bytes());
         changes.push(Change { family: random.pick(families).clone(), key, action });
     }
     changes.push(Change {

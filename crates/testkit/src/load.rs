@@ -48,10 +48,15 @@ impl Writer {
         };
         let mut changes = Vec::new();
         for _ in 0..random.between(1, 6) {
-            let key = format!("{:02}/{:03}", self.id, random.below(KEYS));
+            let first = random.below(KEYS);
+            let key = format!("{:02}/{first:03}", self.id);
+            let end = format!("{:02}/{:03}", self.id, first + random.below(KEYS / 4));
+            let range = || Action::DeleteRange(end.as_bytes().into());
             let length = random.below(self.value_bytes_max + 1);
             let value = Datum::Generated { length, seed: random.word() >> 32 };
-            changes.push(match random.below(8) {
+            changes.push(match random.below(10) {
+                8 => change("default", key, range()),
+                9 => change(APPEND, key, range()),
                 0..=1 => change("default", key, Action::Delete),
                 2 => change(APPEND, key, Action::Delete),
                 3 => change(APPEND, key, Action::Merge(format!("{index}").as_bytes().into())),
@@ -83,6 +88,8 @@ impl Writer {
             match action {
                 Action::Put(value) => batch.put_in(family, &key, &value.bytes()),
                 Action::Delete => batch.delete_in(family, &key),
+                Action::SingleDelete => batch.single_delete_in(family, &key),
+                Action::DeleteRange(end) => batch.delete_range_in(family, &key, &end.bytes()),
                 Action::Merge(operand) => batch.merge_in(family, &key, &operand.bytes()),
             };
         }
@@ -161,7 +168,11 @@ impl Expected {
             let key = key.bytes();
             match action {
                 Action::Put(value) => drop(entries.insert(key, value.bytes())),
-                Action::Delete => drop(entries.remove(&key)),
+                Action::Delete | Action::SingleDelete => drop(entries.remove(&key)),
+                Action::DeleteRange(end) => {
+                    let end = end.bytes();
+                    entries.retain(|k, _| *k < key || *k >= end);
+                }
                 Action::Merge(operand) => {
                     let value =
                         crate::model::merge(operator, entries.remove(&key), &operand.bytes());

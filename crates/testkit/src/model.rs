@@ -1,9 +1,9 @@
 //! The oracle: what a database must answer, kept as plainly as possible.
 //!
-//! Every family maps each key to all of its versions, oldest first. Nothing is
-//! ever dropped or merged early: a read looks for the newest version that it
-//! may see, so there is nothing here that a flush, a compaction, an option or
-//! a reopening could change.
+//! Every family maps each key to all of its versions, oldest first, and has a
+//! list of all range deletes. Nothing is ever dropped or merged early: a read
+//! looks for the newest version that it may see, so there is nothing here that
+//! a flush, a compaction, an option or a reopening could change.
 
 use crate::command::{
     Action, Change, Command, DEFAULT_FAMILY, Form, Move, Operator, Output, Read, Schema, Settings,
@@ -48,6 +48,8 @@ impl Default for Database {
 struct Family {
     schema: Schema,
     keys: BTreeMap<Key, Vec<(u64, Stored)>>,
+    /// Sequence number, first key, end key (exclusive), oldest first.
+    range_deletes: Vec<(u64, Key, Key)>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,15 +98,25 @@ impl Database {
             if merges && self.family(&change.family)?.schema.operator == Operator::None {
                 return Err("InvalidArgument".to_string());
             }
-            self.family(&change.family)?;
+            let order = self.family(&change.family)?.schema.order;
+            if let Action::DeleteRange(end) = &change.action
+                && order.compare(&change.key.bytes(), &end.bytes()).is_gt()
+            {
+                return Err("InvalidArgument".to_string());
+            }
         }
         for Change { family, key, action } in changes {
             self.sequence += 1;
             let family = self.families.get_mut(family).expect("checked above");
             let stored = match action {
                 Action::Put(value) => Stored::Put(value.bytes()),
-                Action::Delete => Stored::Delete,
+                Action::Delete | Action::SingleDelete => Stored::Delete,
                 Action::Merge(operand) => Stored::Merge(operand.bytes()),
+                Action::DeleteRange(end) => {
+                    let range = (self.sequence, key.bytes(), end.bytes());
+                    family.range_deletes.push(range);
+                    continue;
+                }
             };
             family.keys.entry(key.bytes()).or_default().push((self.sequence, stored));
         }
@@ -124,7 +136,7 @@ impl Database {
 
 impl Family {
     fn new(schema: Schema) -> Family {
-        Family { schema, keys: BTreeMap::new() }
+        Family { schema, ..Family::default() }
     }
 
     /// The value of `key` as of `sequence`.
@@ -133,6 +145,8 @@ impl Family {
             return Ok(None);
         };
         let visible = &versions[..versions.partition_point(|(at, _)| *at <= sequence)];
+        let deleted_at = self.deleted_at(key, sequence);
+        let visible = &visible[visible.partition_point(|(at, _)| *at < deleted_at)..];
         // A put or a delete makes everything older meaningless, also operands
         // that make no sense.
         let merges = |stored: &Stored| matches!(stored, Stored::Merge(_));
@@ -142,6 +156,17 @@ impl Family {
             Stored::Delete => Ok(None),
             Stored::Merge(operand) => merge(self.schema.operator, value, operand).map(Some),
         })
+    }
+
+    /// The number of the newest range delete of `key` as of `sequence`, or 0.
+    fn deleted_at(&self, key: &[u8], sequence: u64) -> u64 {
+        let order = self.schema.order;
+        let newest_first = self.range_deletes.iter().rev();
+        let mut visible = newest_first.filter(|(at, ..)| *at <= sequence);
+        let found = visible.find(|(_, start, end)| {
+            order.compare(start, key).is_le() && order.compare(key, end).is_lt()
+        });
+        found.map_or(0, |(at, ..)| *at)
     }
 
     /// Entries within the bounds, in the family's order. After a value that
@@ -241,7 +266,10 @@ impl Model {
         if let Command::Write { changes, form: Form::Single, .. } = command {
             self.current()?.family(&changes[0].family)?;
         }
-        if let Command::Flush { family: Some(family) } | Command::Compact { family, .. } = command {
+        if let Command::Flush { family: Some(family) }
+        | Command::Compact { family, .. }
+        | Command::DeleteFiles { family, .. } = command
+        {
             self.current()?.family(family)?;
         }
         let name = self.writable()?;
@@ -268,7 +296,9 @@ impl Model {
                 }
                 self.databases.insert(target.clone(), copy);
             }
-            _ => {} // flush, compact, sync-log, resume: nothing that a reader sees
+            // Flush, compact, sync-log, resume: nothing that a reader sees; and
+            // histories delete files only where all keys are deleted.
+            _ => {}
         }
         Ok(Output::Done)
     }

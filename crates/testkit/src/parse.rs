@@ -19,7 +19,9 @@ pub fn command(line: &str) -> Parsed<Command> {
         "close" => Command::Close,
         "destroy" => Command::Destroy { name: words.argument("name")? },
         "list-families" => Command::ListFamilies { name: words.argument("name")? },
-        "put" | "delete" | "merge" => write(&verb, &mut words, Form::Single)?,
+        "put" | "delete" | "merge" | "single-delete" | "delete-range" => {
+            write(&verb, &mut words, Form::Single)?
+        }
         "batch" => write("", &mut words, Form::Batch)?,
         "get" => Command::Get { key: words.datum()?, read: read(&mut words)? },
         "multi-get" => {
@@ -46,6 +48,10 @@ pub fn command(line: &str) -> Parsed<Command> {
         "compact" => {
             let (from, to) = (words.datum_option("from")?, words.datum_option("to")?);
             Command::Compact { family: words.family()?, from, to }
+        }
+        "delete-files" => {
+            let (from, until) = (words.datum_option("from")?, words.datum_option("until")?);
+            Command::DeleteFiles { family: words.family()?, from, until }
         }
         "wait" => Command::Wait,
         "checkpoint" => Command::Checkpoint { name: words.argument("name")? },
@@ -124,6 +130,8 @@ fn write(first_verb: &str, words: &mut Words, form: Form) -> Parsed<Command> {
         let action = match verb.as_str() {
             "put" => Action::Put(part.datum()?),
             "delete" => Action::Delete,
+            "single-delete" => Action::SingleDelete,
+            "delete-range" => Action::DeleteRange(part.datum()?),
             "merge" => Action::Merge(part.datum()?),
             _ => return Err(format!("no change {verb}")),
         };

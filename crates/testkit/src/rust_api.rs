@@ -194,6 +194,12 @@ impl RustApi {
                 let (from, to) = (from.as_ref().map(Datum::bytes), to.as_ref().map(Datum::bytes));
                 self.family(family)?.compact_range(from.as_deref(), to.as_deref())
             }
+            Command::DeleteFiles { family, from, until } => {
+                let (from, until) =
+                    (from.as_ref().map(Datum::bytes), until.as_ref().map(Datum::bytes));
+                let family = self.family(family)?;
+                family.delete_files_in_range(from.as_deref(), until.as_deref()).map(|_| ())
+            }
             Command::Wait => db.wait_for_background(),
             Command::Checkpoint { name } => {
                 let made = db.checkpoint(self.root.join(name));
@@ -224,6 +230,12 @@ impl RustApi {
             (Action::Put(value), false) => family.put(&key, &value.bytes()),
             (Action::Delete, true) => family.delete_with(&options, &key),
             (Action::Delete, false) => family.delete(&key),
+            (Action::SingleDelete, true) => family.single_delete_with(&options, &key),
+            (Action::SingleDelete, false) => family.single_delete(&key),
+            (Action::DeleteRange(end), true) => {
+                family.delete_range_with(&options, &key, &end.bytes())
+            }
+            (Action::DeleteRange(end), false) => family.delete_range(&key, &end.bytes()),
             (Action::Merge(operand), true) => family.merge_with(&options, &key, &operand.bytes()),
             (Action::Merge(operand), false) => family.merge(&key, &operand.bytes()),
         };
@@ -337,6 +349,10 @@ fn add(batch: &mut WriteBatch, family: &Family, change: &Change) {
         Action::Put(value) => batch.put_in(family, &key, &value.bytes()),
         Action::Delete if default => batch.delete(&key),
         Action::Delete => batch.delete_in(family, &key),
+        Action::SingleDelete if default => batch.single_delete(&key),
+        Action::SingleDelete => batch.single_delete_in(family, &key),
+        Action::DeleteRange(end) if default => batch.delete_range(&key, &end.bytes()),
+        Action::DeleteRange(end) => batch.delete_range_in(family, &key, &end.bytes()),
         Action::Merge(operand) if default => batch.merge(&key, &operand.bytes()),
         Action::Merge(operand) => batch.merge_in(family, &key, &operand.bytes()),
     };

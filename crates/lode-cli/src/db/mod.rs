@@ -33,6 +33,8 @@ enum Verb {
     Put(point::Put),
     /// Remove a key
     Delete(point::Delete),
+    /// Remove all keys of a range with one write
+    DeleteRange(point::DeleteRange),
     /// Print entries in the order of their keys
     Scan(scan::Scan),
     /// Store the records of a file or a pipe
@@ -68,6 +70,7 @@ pub fn run(database: &Database) -> Done {
         Verb::Get(get) => point::get(target, get),
         Verb::Put(put) => point::put(target, put),
         Verb::Delete(delete) => point::delete(target, delete),
+        Verb::DeleteRange(range) => point::delete_range(target, range),
         Verb::Scan(scan) => scan::run(target, scan),
         Verb::Load(load) => load::run(target, load),
         Verb::Compare(compare) => compare::run(target, compare),

@@ -1,4 +1,4 @@
-//! `get`, `put`, `delete`: one key.
+//! `get`, `put`, `delete`: one key; `delete-range`: a range of them.
 
 use std::ffi::OsString;
 
@@ -43,6 +43,18 @@ pub struct Delete {
     sync: bool,
 }
 
+/// `lode db delete-range`
+#[derive(Debug, Args)]
+pub struct DeleteRange {
+    /// The first key that is removed
+    begin: OsString,
+    /// The first key after it that is kept
+    end: OsString,
+    /// Return only when the write survives a power failure
+    #[arg(long)]
+    sync: bool,
+}
+
 /// Prints the value as it is, followed by a line feed.
 /// # Errors: `Negative` if the key is not there.
 pub fn get(target: &Target, get: &Get) -> Done {
@@ -81,4 +93,15 @@ pub fn delete(target: &Target, delete: &Delete) -> Done {
     let key = target.bytes(&delete.key)?;
     let (_db, family) = target.open_for_writing(Absent::Refuse)?;
     Ok(family.delete_with(&WriteOptions { sync: delete.sync, ..Default::default() }, &key)?)
+}
+
+/// Removes all entries of a range.
+pub fn delete_range(target: &Target, range: &DeleteRange) -> Done {
+    let (begin, end) = (target.bytes(&range.begin)?, target.bytes(&range.end)?);
+    let (_db, family) = target.open_for_writing(Absent::Refuse)?;
+    Ok(family.delete_range_with(
+        &WriteOptions { sync: range.sync, ..WriteOptions::default() },
+        &begin,
+        &end,
+    )?)
 }

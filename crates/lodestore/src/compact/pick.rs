@@ -15,9 +15,11 @@
 //!
 //! Reads never cause a compaction.
 
+mod inside;
 mod parts;
 mod range;
 mod targets;
+mod tombstones;
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -27,9 +29,11 @@ use crate::key::KeyOrder;
 use crate::tables::TableFile;
 use crate::version::{KeyRange, Version};
 
+pub(crate) use inside::tables_inside;
 pub(crate) use parts::cuts;
 pub(crate) use range::{RangeStep, RangeWalk};
 pub(crate) use targets::{BOTTOM, Limits, Targets, debt_bytes};
+pub(crate) use tombstones::TombstoneLimits;
 
 /// Why a compaction is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub(crate) enum Reason {
     Level0,
     /// A level is larger than it should be.
     LevelSize,
+    /// A table has many tombstones, or old ones, or much to delete below.
+    Tombstones,
     /// Someone asked for this range.
     Range,
 }
@@ -156,14 +162,15 @@ impl Running {
 }
 
 /// The compaction that is needed most and can be done now; `None` if no level
-/// is above its size, or all that could be done is being done.
+/// is above its size and no tombstones are to be collected, or all that could
+/// be done is being done.
 pub(crate) fn pick(version: &Version, limits: &Limits, running: &Running) -> Option<Plan> {
     let picker = Picker { version, limits, running, targets: Targets::of(version, limits) };
     let mut scores: Vec<(f64, usize)> =
         (0..BOTTOM).map(|level| (picker.score(level), level)).filter(|s| s.0 >= 1.0).collect();
     scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut level0_waits = false;
-    scores.iter().find_map(|&(_, level)| match level {
+    let by_size = scores.iter().find_map(|&(_, level)| match level {
         0 => {
             let plan = picker.level0();
             level0_waits = plan.is_none();
@@ -173,7 +180,8 @@ pub(crate) fn pick(version: &Version, limits: &Limits, running: &Running) -> Opt
         // end: more of that would keep it waiting for ever.
         _ if level0_waits && level == picker.targets.level0_into(version) => None,
         _ => picker.level(level),
-    })
+    });
+    by_size.or_else(|| picker.tombstones())
 }
 
 /// The compaction of level 0 that is due and can be done now.

@@ -2,12 +2,14 @@
 //!
 //! merged cursor -> `Retain` -> `TableBuilder` -> `TableMeta` for the manifest
 //! Invariant: all versions of a user key go to one table, so that tables of a
-//! level never share a user key.
+//! level never share a user key. Range deletes are cut where the tables are:
+//! each table has what lies before the first key of the next one.
 
 use crate::cursor::Cursor;
 use crate::error::Result;
 use crate::key::{KeyOrder, Kind, Trailer, VALUE_BYTES_MAX, kind_of, sequence_of};
 use crate::merge_operator::SharedMergeOperator;
+use crate::range_deletes::Fragments;
 use crate::sync::Arc;
 use crate::table::TableBuilder;
 use crate::table::meta::TableMeta;
@@ -27,6 +29,11 @@ pub(crate) struct Outputs<'a> {
     pub(crate) grandparents: Grandparents,
     pub(crate) order: KeyOrder,
     part: Part,
+    /// The range deletes to be written.
+    range_deletes: Fragments,
+    /// Where the table that is open, or the next one, begins; `None`: at the
+    /// first key of all.
+    begins: Option<Vec<u8>>,
     open: Option<NewTable>,
     finished: Vec<TableMeta>,
 }
@@ -88,6 +95,8 @@ impl<'a> Outputs<'a> {
             grandparents,
             order,
             part: Part::default(),
+            range_deletes: Fragments::default(),
+            begins: None,
             open: None,
             finished: Vec::new(),
         }
@@ -95,7 +104,7 @@ impl<'a> Outputs<'a> {
 
     /// Takes in the keys of `part` only.
     pub(crate) fn within(self, part: Part) -> Outputs<'a> {
-        Outputs { part, ..self }
+        Outputs { begins: part.from.clone(), part, ..self }
     }
 
     /// Puts `cursor` where this output begins.
@@ -119,7 +128,7 @@ impl<'a> Outputs<'a> {
         let crowded = self.grandparents.pass(user_key, &self.order);
         let Some(open) = &self.open else { return Ok(()) };
         if open.builder.estimated_bytes() >= self.table_bytes_max || crowded {
-            self.close()?;
+            self.close(Some(user_key))?;
         }
         Ok(())
     }
@@ -134,8 +143,17 @@ impl<'a> Outputs<'a> {
         open.builder.add(user_key, trailer, value)
     }
 
-    fn close(&mut self) -> Result<()> {
-        if let Some(NewTable { number, created_unix_seconds, builder }) = self.open.take() {
+    /// Closes the table that is open, with the range deletes up to `next`, the
+    /// key that the next table begins with, or the part's end. Without any
+    /// entries, the range deletes may need a table all the same.
+    fn close(&mut self, next: Option<&[u8]>) -> Result<()> {
+        let deletes = self.range_deletes.clipped(self.begins.as_deref(), next);
+        self.begins = next.map(<[u8]>::to_vec);
+        if self.open.is_none() && !deletes.is_empty() {
+            self.open = Some((self.begin)()?);
+        }
+        if let Some(NewTable { number, created_unix_seconds, mut builder }) = self.open.take() {
+            builder.set_range_deletes(deletes);
             let meta = builder.finish()?;
             self.finished.push(TableMeta { number, created_unix_seconds, ..meta });
         }
@@ -152,6 +170,7 @@ pub(crate) fn write_tables(
     mut outputs: Outputs<'_>,
 ) -> Result<(Vec<TableMeta>, u64)> {
     let order = outputs.order.clone();
+    outputs.range_deletes = retain.kept_range_deletes();
     let mut key: Vec<u8> = Vec::new();
     let mut is_first = true;
     let mut entries = 0;
@@ -176,12 +195,39 @@ pub(crate) fn write_tables(
                 entries += collect_operands(cursor, retain, operator, &key, &mut outputs)?;
                 continue;
             }
+            Verdict::Single => {
+                entries += settle_single_delete(cursor, retain, &key, &mut outputs)?;
+                continue;
+            }
         }
         cursor.next();
     }
     cursor.status()?;
-    outputs.close()?;
+    let end = outputs.part.to.clone();
+    outputs.close(end.as_deref())?;
     Ok((outputs.finished, entries))
+}
+
+/// At a single delete: drops it with the put that it cancels, or keeps it if it
+/// has to be kept. Leaves the cursor after what was settled; gives how many
+/// entries that were beyond the first.
+fn settle_single_delete(
+    cursor: &mut impl Cursor,
+    retain: &mut Retain,
+    key: &[u8],
+    outputs: &mut Outputs<'_>,
+) -> Result<u64> {
+    let single_delete = cursor.trailer();
+    cursor.next();
+    let is_same_key = cursor.valid() && outputs.order.compare(cursor.user_key(), key).is_eq();
+    if is_same_key && retain.cancels(single_delete, cursor.trailer()) {
+        cursor.next();
+        return Ok(1);
+    }
+    if retain.keeps_single(key, single_delete) {
+        outputs.add(key, single_delete, &[])?;
+    }
+    Ok(0)
 }
 
 /// Versions of one key in one stratum, newest first: operands, and what they
@@ -189,6 +235,8 @@ pub(crate) fn write_tables(
 struct Chain {
     operands: Vec<(Trailer, Vec<u8>)>,
     base: Option<(Trailer, Vec<u8>)>,
+    /// True if what follows is hidden by a range delete.
+    is_cut: bool,
     /// True if the last version of the key was met.
     is_whole: bool,
 }
@@ -226,12 +274,12 @@ fn collect_operands(
 
 fn collect_chain(
     cursor: &mut impl Cursor,
-    retain: &Retain,
+    retain: &mut Retain,
     key: &[u8],
     stratum: usize,
     order: &KeyOrder,
 ) -> Result<Chain> {
-    let mut chain = Chain { operands: Vec::new(), base: None, is_whole: false };
+    let mut chain = Chain { operands: Vec::new(), base: None, is_cut: false, is_whole: false };
     loop {
         if !cursor.valid() || order.compare(cursor.user_key(), key).is_ne() {
             // The end of the input is the end of the key only without an error.
@@ -241,6 +289,10 @@ fn collect_chain(
         }
         let trailer = cursor.trailer();
         if retain.stratum(sequence_of(trailer)) != stratum {
+            return Ok(chain);
+        }
+        if retain.hides(key, trailer) {
+            chain.is_cut = true;
             return Ok(chain);
         }
         match kind_of(trailer) {
@@ -267,7 +319,7 @@ fn merged(
     let existing = match &chain.base {
         Some((trailer, value)) if kind_of(*trailer) == Some(Kind::Put) => Some(&value[..]),
         Some(_) => None,
-        None if chain.is_whole && retain.is_oldest(key, stratum) => None,
+        None if chain.is_cut || chain.is_whole && retain.is_oldest(key, stratum) => None,
         None => return None,
     };
     let operands: Vec<&[u8]> = chain.operands.iter().rev().map(|(_, o)| &o[..]).collect();

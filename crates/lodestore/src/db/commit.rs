@@ -2,7 +2,7 @@
 //! log's, and the last sequence number.
 
 use crate::batch::{FamilyId, WriteBatch};
-use crate::key::{SequenceNumber, Trailer};
+use crate::key::{Kind, SequenceNumber, trailer};
 use crate::memtable::{Memtable, MemtableWriter};
 use crate::sync::Arc;
 
@@ -91,10 +91,19 @@ impl CommitState {
 
     /// Inserts an entry of a family that is known to be here.
     #[inline]
-    pub(crate) fn insert(&mut self, family: FamilyId, key: &[u8], trailer: Trailer, value: &[u8]) {
+    pub(crate) fn insert(
+        &mut self,
+        family: FamilyId,
+        (sequence, kind): (SequenceNumber, Kind),
+        key: &[u8],
+        value: &[u8],
+    ) {
         let index = self.place(family).expect("families were checked before logging");
         let active = &mut self.memtables[index];
-        active.writer.insert(key, trailer, value);
+        match kind {
+            Kind::RangeDelete => active.writer.delete_range(key, value, sequence),
+            _ => active.writer.insert(key, trailer(sequence, kind), value),
+        }
         if active.table.memory_bytes() >= active.family.options.memtable_bytes
             && !self.full.contains(&family)
         {

@@ -3,13 +3,15 @@
 
 use crate::batch::FamilyId;
 use crate::budget::{Charge, Item};
-use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk, Running};
+use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk, Running, TombstoneLimits};
 use crate::compact::retain::{Below, Retain};
-use crate::compact::run::{Grandparents, Outputs, Part, write_tables};
+use crate::compact::run::{Grandparents, NewTable, Outputs, Part, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::key::{SEQUENCE_MAX, SequenceNumber};
 use crate::limiter::Purpose;
 use crate::merge::{LevelCursor, MergeCursor, Source};
+use crate::range_deletes::Fragments;
 use crate::stats::Counter;
 use crate::sync::Arc;
 use crate::table::ReadContext;
@@ -64,9 +66,16 @@ pub(crate) enum Failed {
 /// What comes of a compaction.
 pub(crate) type Outcome = std::result::Result<(), Failed>;
 
-/// What `pick` needs to know of a family's options.
+/// What `pick` needs to know of a family's options, and of the moment.
 pub(crate) fn limits(family: &FamilyCore) -> Limits {
+    let tombstones = TombstoneLimits {
+        percent: u64::from(family.options.tombstone_percent),
+        age_seconds: family.options.tombstone_age_seconds,
+        unix_seconds: family.shared.scheduler.unix_seconds(),
+        oldest_snapshot: family.shared.snapshots.oldest().unwrap_or(SEQUENCE_MAX),
+    };
     Limits {
+        tombstones,
         level0_files: family.options.level0_compaction_files,
         level1_bytes: family.options.level1_bytes,
         multiplier: family.options.level_multiplier,
@@ -95,6 +104,10 @@ impl Engine {
         let jobs = families.all().filter_map(|family| {
             let view = family.views.keep();
             let limits = limits(family);
+            // `pick` judges range deletes by what they cover. A table that does
+            // not open fails the compaction that needs it.
+            let deleting = view.version.levels().iter().flat_map(|level| level.deleting());
+            deleting.for_each(|file| drop(file.table()));
             let plan = pick(&view.version, &limits, &state.running_of(family.id))?;
             let debt_bytes = pick::debt_bytes(&view.version, &limits);
             Some((debt_bytes, Job { family: Arc::clone(family), view, plan }))
@@ -157,13 +170,14 @@ impl Engine {
     /// Rewrites the inputs, in parts if that pays and threads are free. After
     /// a failure nothing of it is left.
     fn rewrite_all(self: &Arc<Self>, job: &Job) -> Result<Vec<TableMeta>> {
-        for table in job.plan.tables() {
+        let basis = Basis::of(job, self.shared.snapshots.sequences())?;
+        for table in basis.read.iter().flatten() {
             table.table()?.check_rewritable()?;
         }
         let (order, table_bytes) = (job.family.order(), job.family.options.table_bytes);
         let cuts = |parts| pick::cuts(&job.plan, order, parts, table_bytes);
         let helpers = self.take_helpers(cuts(self.shared.scheduler.steady_threads()).len());
-        let parts = Parts::new(job.clone(), self.shared.snapshots.sequences(), cuts(helpers + 1));
+        let parts = Parts::new(job.clone(), basis, cuts(helpers + 1));
         if helpers > 0 {
             self.shared.statistics.add(Counter::CompactionParts, parts.count() as u64);
         }
@@ -171,7 +185,7 @@ impl Engine {
         let (tables, entries_in) = written.inspect_err(|_| {
             self.remove_tables(&parts.created.lock());
         })?;
-        self.count(job, &tables, entries_in);
+        self.count(job, &parts.basis.read, &tables, entries_in);
         Ok(tables)
     }
 
@@ -181,30 +195,33 @@ impl Engine {
         parts: &Parts,
         part: &Part,
     ) -> Result<(Vec<TableMeta>, u64)> {
-        let Parts { job, snapshots, created, .. } = parts;
+        let Parts { job, basis, created, .. } = parts;
         let (family, plan) = (&job.family, &job.plan);
         let below = Below::outputs(&job.view.version, plan);
-        let mut retain = Retain::new(snapshots.clone(), below);
+        let mut retain = Retain::new(basis.snapshots.clone(), below, basis.deletes.clone());
+        let tombstones_from = tombstones_from(plan);
         let begin = || {
             parts.check()?;
             self.let_level0_go_first(job);
-            self.begin_table(family, created, Purpose::Compaction)
+            let table = self.begin_table(family, created, Purpose::Compaction)?;
+            let created_unix_seconds = tombstones_from.unwrap_or(table.created_unix_seconds);
+            Ok(NewTable { created_unix_seconds, ..table })
         };
         let table_bytes = family.options.table_bytes;
         let overlap_bytes_max = limits(family).grandparent_bytes_max();
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
         let outputs = Outputs::new(&begin, table_bytes, grandparents, family.order().clone());
         let operator = family.options.merge_operator.as_ref();
-        let mut cursor = self.input_cursor(job)?;
+        let mut cursor = self.input_cursor(job, &basis.read)?;
         write_tables(&mut cursor, &mut retain, operator, outputs.within(part.clone()))
     }
 
-    fn input_cursor(&self, job: &Job) -> Result<impl Cursor> {
+    fn input_cursor(&self, job: &Job, inputs: &[Vec<Arc<TableFile>>; 2]) -> Result<impl Cursor> {
         let order = job.family.order();
         let buffers = Charge::new(&self.shared.memory, Item::Compactions);
         let context = ReadContext { buffers, ..job.family.context(false).clone() };
         let mut sources = Vec::new();
-        for (side, tables) in job.plan.inputs.iter().enumerate() {
+        for (side, tables) in inputs.iter().enumerate() {
             let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
             if level == 0 {
                 for file in tables {
@@ -220,14 +237,58 @@ impl Engine {
         Ok(MergeCursor::new(sources, order.clone()))
     }
 
-    fn count(&self, job: &Job, outputs: &[TableMeta], entries_in: u64) {
+    fn count(
+        &self,
+        job: &Job,
+        read: &[Vec<Arc<TableFile>>; 2],
+        outputs: &[TableMeta],
+        entries_in: u64,
+    ) {
+        let read: Vec<_> = read.iter().flatten().collect();
+        let bytes_read = read.iter().map(|table| table.meta.bytes).sum();
+        let tables_dropped = job.plan.tables().count() - read.len();
         let written: u64 = outputs.iter().map(|table| table.bytes).sum();
         let entries_out: u64 = outputs.iter().map(|table| table.entries).sum();
         let statistics = &self.shared.statistics;
         statistics.add(Counter::Compactions, 1);
-        statistics.add(Counter::CompactionBytesRead, job.plan.bytes());
+        statistics.add(Counter::CompactionBytesRead, bytes_read);
+        statistics.add(Counter::TablesDropped, tables_dropped as u64);
         statistics.add(Counter::CompactionBytesWritten, written);
         statistics.add(Counter::CompactionEntriesDropped, entries_in - entries_out.min(entries_in));
+    }
+
+    /// Drops the tables of a family that lie wholly in a range: how many.
+    pub(crate) fn delete_files_in_range(
+        self: &Arc<Self>,
+        family: &Arc<FamilyCore>,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<u64> {
+        self.health.check()?;
+        if self.read_only {
+            let cause = Box::new(Error::invalid("the database was opened for reading only"));
+            return Err(Error::ReadOnly { cause });
+        }
+        // Held throughout, so that no compaction takes the tables meanwhile.
+        let state = self.background.lock();
+        if self.families.load().get(family.id).is_none() {
+            return Err(Error::missing(format!("family {:?}", family.name)));
+        }
+        let version = Arc::clone(&family.views.keep().version);
+        let dropped = pick::tables_inside(&version, begin, end, &state.running_of(family.id));
+        if dropped.is_empty() {
+            return Ok(0);
+        }
+        let numbers = dropped.iter().map(|(level, table)| (family.id.0, *level, table.meta.number));
+        let edit = VersionEdit { tables_deleted: numbers.collect(), ..VersionEdit::default() };
+        let installed = self.versions.apply(edit, |_, version| {
+            family.views.install(Arc::clone(version), None);
+        });
+        drop(state);
+        installed.inspect_err(|error| self.health.take(error))?;
+        self.shared.statistics.add(Counter::TablesDeletedInRange, dropped.len() as u64);
+        self.update_pressure();
+        Ok(dropped.len() as u64)
     }
 
     /// Compacts a range of keys, level by level, to the deepest that has any.
@@ -289,6 +350,41 @@ impl Engine {
             }
         }
     }
+}
+
+/// What a compaction reads and must respect: the same for all its parts.
+pub(crate) struct Basis {
+    /// Ascending.
+    snapshots: Vec<SequenceNumber>,
+    /// The range deletes of all inputs.
+    deletes: Fragments,
+    /// The inputs, without those that a range delete covers as a whole: they
+    /// are not even opened.
+    read: [Vec<Arc<TableFile>>; 2],
+}
+
+impl Basis {
+    fn of(job: &Job, snapshots: Vec<SequenceNumber>) -> Result<Basis> {
+        let mut deletes = Vec::new();
+        for file in job.plan.tables().filter(|file| file.meta.range_tombstones > 0) {
+            deletes.extend(file.table()?.range_deletes().deletes());
+        }
+        let deletes = Fragments::build(job.family.order(), deletes, &snapshots);
+        let retain = Retain::new(snapshots.clone(), Below::Unknown, deletes.clone());
+        let read = job.plan.inputs.each_ref().map(|tables| {
+            let is_read = |table: &&Arc<TableFile>| !retain.drops_table(&table.meta);
+            tables.iter().filter(is_read).cloned().collect()
+        });
+        Ok(Basis { snapshots, deletes, read })
+    }
+}
+
+/// When the oldest of the inputs with tombstones was created: how old a
+/// tombstone is, is not forgotten when it moves down. `None` without any.
+fn tombstones_from(plan: &Plan) -> Option<u64> {
+    let tables = plan.tables().map(|table| &table.meta);
+    let with_tombstones = tables.filter(|meta| meta.tombstones > 0 || meta.range_tombstones > 0);
+    with_tombstones.map(|meta| meta.created_unix_seconds).min()
 }
 
 /// An edit that takes the plan's inputs out of their levels.

@@ -184,7 +184,7 @@ impl DbCursor {
 fn walk(family: &FamilyCore, view: &View, options: &ReadOptions) -> Result<VisibleCursor> {
     let sequence = family.read_sequence(options)?;
     let bounds = bounds(family, options)?;
-    let entries = family.entries(view, family.context(options.fill_cache))?;
+    let entries = family.entries(view, sequence, family.context(options.fill_cache))?;
     let operator = family.options.merge_operator.clone();
     Ok(VisibleCursor::new(entries, sequence, family.order().clone(), operator, bounds))
 }

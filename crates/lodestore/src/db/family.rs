@@ -197,6 +197,41 @@ impl Family {
         self.write_one(options, |batch| batch.delete_in(self.core.id, key))
     }
 
+    /// Removes `key`, where it was put at most once since it was last removed,
+    /// and neither merged nor removed by [`Family::delete`]. Then this costs
+    /// less than [`Family::delete`]: both records go as soon as a compaction
+    /// meets them. Otherwise older values of the key may come back.
+    pub fn single_delete(&self, key: &[u8]) -> Result<()> {
+        self.single_delete_with(&WriteOptions::default(), key)
+    }
+
+    /// [`Family::single_delete`], with options.
+    pub fn single_delete_with(&self, options: &WriteOptions, key: &[u8]) -> Result<()> {
+        self.write_one(options, |batch| batch.single_delete_in(self.core.id, key))
+    }
+
+    /// Removes all keys from `begin`, inclusive, up to `end`, exclusive, in the
+    /// family's order. It is one write, however many keys there are; readers do
+    /// not slow down with the number of such writes, and tables that lie within
+    /// the range are dropped without being read. Snapshots keep what they see.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `end` comes before `begin` (if they are equal,
+    /// nothing is removed), besides what [`Family::put`] gives.
+    pub fn delete_range(&self, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.delete_range_with(&WriteOptions::default(), begin, end)
+    }
+
+    /// [`Family::delete_range`], with options.
+    pub fn delete_range_with(
+        &self,
+        options: &WriteOptions,
+        begin: &[u8],
+        end: &[u8],
+    ) -> Result<()> {
+        self.write_one(options, |batch| batch.delete_range_in(self.core.id, begin, end))
+    }
+
     /// Merges `operand` into the value of `key` by the family's operator.
     ///
     /// # Errors
@@ -290,6 +325,24 @@ impl Family {
     /// and deleted entries is given back.
     pub fn compact_range(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<()> {
         self.handle.engine.compact_range(&self.core, from, to)
+    }
+
+    /// Drops the tables whose keys lie wholly from `begin`, inclusive, up to
+    /// `end`, exclusive (`None`: open), and gives how many there were. It is
+    /// fast, gives space back at once, and is meant for data that nobody will
+    /// ask for again; call [`Family::delete_range`] first, so that the rest is
+    /// deleted too.
+    ///
+    /// Keys in the range may stay: in memory, in tables that are partly outside
+    /// or being compacted, and in tables over such. No older value of a key
+    /// comes back. Snapshots do not keep what is dropped: reads from now on do
+    /// not find it, whatever they look back to; cursors that are open do.
+    ///
+    /// # Errors
+    /// `ReadOnly` after an earlier failure, `Io` if the manifest could not be
+    /// written, `Missing` if the family was dropped.
+    pub fn delete_files_in_range(&self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
+        self.handle.engine.delete_files_in_range(&self.core, begin, end)
     }
 
     /// Bytes that the tables take for each range of keys (first included,

@@ -14,6 +14,7 @@ use crate::filename;
 use crate::key::FileId;
 use crate::limiter::Purpose;
 use crate::memtable::Memtable;
+use crate::range_deletes::Fragments;
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
 use crate::table::meta::TableMeta;
@@ -76,7 +77,10 @@ impl Engine {
         memtable: &Arc<Memtable>,
         created: &Mutex<Vec<u64>>,
     ) -> Result<Vec<TableMeta>> {
-        let mut retain = Retain::new(self.shared.snapshots.sequences(), Below::Unknown);
+        let snapshots = self.shared.snapshots.sequences();
+        let deletes = memtable.range_deletes().deletes();
+        let deletes = Fragments::build(family.order(), deletes, &snapshots);
+        let mut retain = Retain::new(snapshots, Below::Unknown, deletes);
         let begin = || self.begin_table(family, created, Purpose::Flush);
         let outputs =
             Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());

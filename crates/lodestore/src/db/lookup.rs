@@ -4,13 +4,18 @@
 //!
 //! memtables -> level 0, newest table first -> one table of each deeper level
 //!
+//! A range delete ends the search like a delete: what is older than it is hidden,
+//! and every source after the one that has it is older.
+//!
 //! `get` drives one machine, `multi_get` many at once; an asynchronous get can
 //! drive the same one.
 
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Kind, SequenceNumber, Trailer, kind_of, trailer_visible_at};
+use crate::key::{
+    KeyOrder, Kind, SequenceNumber, Trailer, kind_of, sequence_of, trailer_visible_at,
+};
 use crate::memtable::Memtable;
 use crate::merge_operator::SharedMergeOperator;
 use crate::stats::{Counter, Statistics};
@@ -36,6 +41,7 @@ pub(crate) enum Step<'v> {
 /// The search for one key in one view at one sequence number.
 pub(crate) struct Lookup<'v, 'k> {
     key: LookupKey<'k>,
+    sequence: SequenceNumber,
     order: &'v KeyOrder,
     version: &'v Version,
     statistics: &'v Statistics,
@@ -52,6 +58,8 @@ pub(crate) struct Lookup<'v, 'k> {
 /// What was found so far.
 struct Answer {
     resolved: bool,
+    /// The number of the range delete that hides older entries; 0 for none.
+    deleted_at: SequenceNumber,
     found: Option<Value>,
     /// Operands met on the way to a base value, newest first.
     operands: Vec<Value>,
@@ -62,6 +70,10 @@ impl Answer {
     /// Takes in the next older version of the key.
     #[inline]
     fn meet(&mut self, trailer: Trailer, value: impl FnOnce() -> Value) -> ControlFlow<()> {
+        if sequence_of(trailer) < self.deleted_at {
+            self.resolved = true;
+            return ControlFlow::Break(());
+        }
         match kind_of(trailer) {
             Some(Kind::Put) => self.found = Some(value()),
             Some(Kind::Delete | Kind::SingleDelete) => {}
@@ -86,9 +98,16 @@ impl<'v, 'k> Lookup<'v, 'k> {
         user_key: &'k [u8],
         sequence: SequenceNumber,
     ) -> Lookup<'v, 'k> {
-        let answer = Answer { resolved: false, found: None, operands: Vec::new(), error: None };
+        let answer = Answer {
+            resolved: false,
+            deleted_at: 0,
+            found: None,
+            operands: Vec::new(),
+            error: None,
+        };
         let mut lookup = Lookup {
             key: LookupKey::new(user_key, trailer_visible_at(sequence)),
+            sequence,
             order,
             version: &view.version,
             statistics,
@@ -109,9 +128,11 @@ impl<'v, 'k> Lookup<'v, 'k> {
 
     fn search_memtable(&mut self, table: &Arc<Memtable>) {
         let answer = &mut self.answer;
+        answer.deleted_at = table.range_deleted(self.key.user_key(), self.sequence);
         table.get(self.key.user_key(), self.key.trailer_max(), |trailer, value| {
             answer.meet(trailer, || Value::in_memtable(table, value))
         });
+        answer.resolved |= answer.deleted_at > 0;
     }
 
     /// Says what is needed next.
@@ -124,12 +145,20 @@ impl<'v, 'k> Lookup<'v, 'k> {
             if let Some((table, block)) = self.open {
                 return Step::Block(table, block);
             }
+            if self.answer.deleted_at > 0 {
+                self.answer.resolved = true;
+                return Step::Done;
+            }
             let Some(file) = self.candidate() else {
                 self.answer.resolved = true;
                 return Step::Done;
             };
             let Some(table) = file.opened() else { return Step::Table(file) };
             self.pass_candidate();
+            if file.meta.range_tombstones > 0 {
+                let deletes = table.range_deletes();
+                self.answer.deleted_at = deletes.covering(self.key.user_key(), self.sequence);
+            }
             let need = table.begin(&self.key);
             self.go_on(table, need);
         }
@@ -162,7 +191,7 @@ impl<'v, 'k> Lookup<'v, 'k> {
     /// or deleted.
     #[inline]
     pub(crate) fn finish(self, operator: &Option<SharedMergeOperator>) -> Result<Option<Value>> {
-        let Answer { resolved, found, mut operands, error } = self.answer;
+        let Answer { resolved, found, mut operands, error, .. } = self.answer;
         assert!(resolved, "the lookup is done");
         if let Some(error) = error {
             return Err(error);

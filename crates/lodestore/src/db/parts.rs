@@ -7,21 +7,19 @@
 
 use crate::compact::run::Part;
 use crate::error::{Error, Result};
-use crate::key::SequenceNumber;
 use crate::scheduler::Lane;
 use crate::sync::thread::catch_panic;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::table::meta::TableMeta;
 
 use super::background::panic_error;
-use super::compaction::Job;
+use super::compaction::{Basis, Job};
 use super::engine::Engine;
 
 /// A compaction's parts, and what has come of them.
 pub(crate) struct Parts {
     pub(crate) job: Job,
-    /// The snapshots that every part must respect.
-    pub(crate) snapshots: Vec<SequenceNumber>,
+    pub(crate) basis: Basis,
     /// Numbers of all tables begun.
     pub(crate) created: Mutex<Vec<u64>>,
     ranges: Vec<Part>,
@@ -41,14 +39,14 @@ struct State {
 
 impl Parts {
     /// The parts of `job` that are cut at `cuts`, which ascend.
-    pub(crate) fn new(job: Job, snapshots: Vec<SequenceNumber>, cuts: Vec<Vec<u8>>) -> Arc<Parts> {
+    pub(crate) fn new(job: Job, basis: Basis, cuts: Vec<Vec<u8>>) -> Arc<Parts> {
         let froms = std::iter::once(None).chain(cuts.iter().cloned().map(Some));
         let tos = cuts.iter().cloned().map(Some).chain([None]);
         let ranges: Vec<Part> = froms.zip(tos).map(|(from, to)| Part { from, to }).collect();
         let state = State { done: vec![Vec::new(); ranges.len()], ..State::default() };
         Arc::new(Parts {
             job,
-            snapshots,
+            basis,
             created: Mutex::default(),
             ranges,
             state: Mutex::new(state),

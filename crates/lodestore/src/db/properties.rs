@@ -284,8 +284,15 @@ fn tables_text(family: &FamilyCore) -> String {
             let meta = &table.meta;
             writeln!(
                 text,
-                "level {number} table {} bytes {} entries {} [{:?} .. {:?}]",
-                meta.number, meta.bytes, meta.entries, meta.smallest, meta.largest
+                "level {number} table {} bytes {} entries {} tombstones {} range-deletes {} \
+                 [{:?} .. {:?}]",
+                meta.number,
+                meta.bytes,
+                meta.entries,
+                meta.tombstones,
+                meta.range_tombstones,
+                meta.smallest,
+                meta.largest
             )
             .expect("a string takes what is written");
         }

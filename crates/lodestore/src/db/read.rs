@@ -2,6 +2,7 @@
 //!
 //! view (no lock) -> visible sequence number -> [`Lookup`] -> cache or file
 
+use crate::coverage::Coverage;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::SequenceNumber;
@@ -111,25 +112,39 @@ impl FamilyCore {
         }
     }
 
-    /// A cursor over all entries of `view`, of all ages and kinds.
-    pub(crate) fn entries(&self, view: &View, context: &ReadContext) -> Result<MergeCursor> {
-        let memtables = std::iter::once(&view.active).chain(&view.sealed);
-        let mut sources: Vec<Source> = memtables
-            .filter(|table| !table.is_empty())
-            .map(|table| Source::Memtable(table.cursor()))
-            .collect();
-        for file in view.version.level(0).tables().iter() {
-            sources.push(Source::Table(Box::new(file.table()?.cursor(context.clone()))));
-        }
-        for level in 1..LEVELS {
-            let tables = view.version.level(level).tables();
-            if !tables.is_empty() {
-                let cursor =
-                    LevelCursor::new(Arc::clone(tables), self.order().clone(), context.clone());
-                sources.push(Source::Level(Box::new(cursor)));
+    /// A cursor over all entries of `view`, of all ages and kinds, and the
+    /// range deletes that a reader at `sequence` sees.
+    pub(crate) fn entries(
+        &self,
+        view: &View,
+        sequence: SequenceNumber,
+        context: &ReadContext,
+    ) -> Result<(MergeCursor, Coverage)> {
+        let order = self.order();
+        let mut sources: Vec<Source> = Vec::new();
+        let mut coverage = Coverage::new(sequence, order.clone());
+        for table in std::iter::once(&view.active).chain(&view.sealed) {
+            if table.entries() > 0 {
+                sources.push(Source::Memtable(table.cursor()));
+            }
+            if table.has_range_deletes() {
+                coverage.add_memtable(table.range_deletes(), sources.len());
             }
         }
-        Ok(MergeCursor::new(sources, self.order().clone()))
+        for file in view.version.level(0).tables().iter() {
+            sources.push(Source::Table(Box::new(file.table()?.cursor(context.clone()))));
+            coverage.add_table(file, sources.len());
+        }
+        for level in 1..LEVELS {
+            let level = view.version.level(level);
+            if !level.is_empty() {
+                let tables = Arc::clone(level.tables());
+                let cursor = LevelCursor::new(tables, order.clone(), context.clone());
+                sources.push(Source::Level(Box::new(cursor)));
+                coverage.add_level(level, sources.len());
+            }
+        }
+        Ok((MergeCursor::new(sources, order.clone()), coverage))
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::batch::{BatchRef, FamilyId, Record};
 use crate::error::{Error, Result};
 use crate::fs::Fs;
-use crate::key::{Kind, SequenceNumber, trailer};
+use crate::key::{Kind, SequenceNumber};
 use crate::memtable::Memtable;
 use crate::sync::{Arc, Mutex};
 use crate::version::manifest::ManifestIdentity;
@@ -92,9 +92,8 @@ fn check_record(place: Place<'_>, state: &State, record: Record<'_>) -> Result<(
             let what = format!("family {} was never created", family.0);
             Err(Error::corruption(place.path, place.offset, what))
         }
-        Record::Entry { kind: Kind::Put | Kind::Delete | Kind::Merge, .. } | Record::Opaque(_) => {
-            Ok(())
-        }
+        Record::Opaque(_) => Ok(()),
+        Record::Entry { kind, .. } if kind != Kind::ValueReference => Ok(()),
         _ => Err(Error::incompatible(place.path, "a record of a kind that is not supported yet")),
     }
 }
@@ -170,7 +169,7 @@ impl Replay<'_> {
         for record in batch.records() {
             if let Record::Entry { family, kind, key, value } = record {
                 if self.is_wanted(family, place.number) {
-                    self.commit.insert(family, key, trailer(sequence, kind), value);
+                    self.commit.insert(family, (sequence, kind), key, value);
                 }
                 sequence += 1;
             }

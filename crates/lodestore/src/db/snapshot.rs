@@ -29,6 +29,11 @@ impl SnapshotList {
         self.live.lock().keys().copied().collect()
     }
 
+    /// The lowest live sequence number.
+    pub(crate) fn oldest(&self) -> Option<SequenceNumber> {
+        self.live.lock().keys().next().copied()
+    }
+
     /// Live snapshots.
     pub(crate) fn count(&self) -> usize {
         self.live.lock().values().sum()

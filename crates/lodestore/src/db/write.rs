@@ -14,7 +14,7 @@ use std::panic::resume_unwind;
 
 use crate::batch::{Record, WriteBatch};
 use crate::error::{Error, Result, StallCause};
-use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber, trailer};
+use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber};
 use crate::options::WriteOptions;
 use crate::stats::Counter;
 use crate::sync::thread::catch_panic;
@@ -284,16 +284,21 @@ impl Engine {
         Ok(end - 1)
     }
 
-    /// Refuses batches for families that are not there, and operands that no
-    /// operator could merge, before anything of them is logged.
+    /// Refuses batches for families that are not there, operands that no
+    /// operator could merge and ranges that end before they begin, before
+    /// anything of them is logged.
     pub(crate) fn check_families(&self, commit: &CommitState, batch: &WriteBatch) -> Result<()> {
         for record in batch.records() {
-            let Record::Entry { family, kind, .. } = record else { continue };
+            let Record::Entry { family, kind, key, value } = record else { continue };
             let Some(memtable) = commit.memtable(family) else {
                 return Err(Error::missing(format!("family number {}", family.0)));
             };
             if kind == Kind::Merge && !memtable.merges {
                 return Err(Error::invalid("merge needs a family with a merge operator"));
+            }
+            let order = memtable.family.order();
+            if kind == Kind::RangeDelete && order.compare(key, value).is_gt() {
+                return Err(Error::invalid("a range that is to be deleted ends before it begins"));
             }
         }
         Ok(())
@@ -328,7 +333,7 @@ fn insert(commit: &mut CommitState, batch: &WriteBatch, first: SequenceNumber) {
     let mut sequence = first;
     for record in batch.records() {
         if let Record::Entry { family, kind, key, value } = record {
-            commit.insert(family, key, trailer(sequence, kind), value);
+            commit.insert(family, (sequence, kind), key, value);
             sequence += 1;
         }
     }

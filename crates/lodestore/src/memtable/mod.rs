@@ -3,6 +3,8 @@
 //!
 //! write: `MemtableWriter::insert` -> `entry` (bytes in the `arena`) -> `tree`
 //! read: `Memtable::get` or `cursor` -> `tree` -> `node` -> `entry`
+//! Range deletes stand beside the tree, as a [`History`] that is published
+//! anew with each of them; a memtable without any costs readers one load.
 //! Invariants: one writer, enforced by there being one [`MemtableWriter`];
 //! any number of readers, which never wait for it nor for each other; memory
 //! is given back when the last reference goes, and never before.
@@ -22,14 +24,20 @@ use std::ops::ControlFlow;
 
 use self::tree::{Hand, Tree};
 use crate::budget::{Account, Charge, Item};
-use crate::key::{KeyOrder, Trailer};
-use crate::sync::Arc;
+use crate::key::{KeyOrder, SequenceNumber, Trailer};
+use crate::range_deletes::{History, RangeDelete};
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, Published};
 
 pub(crate) use self::cursor::MemtableCursor;
 
 /// Sorted entries in memory: the side that reads.
 pub(crate) struct Memtable {
     tree: Tree,
+    order: KeyOrder,
+    range_deletes: Published<History>,
+    /// Memory of `range_deletes`; 0 while there are none.
+    range_delete_bytes: AtomicUsize,
 }
 
 /// The side that writes. There is one for each memtable.
@@ -42,7 +50,12 @@ impl Memtable {
     /// An empty memtable and its writer. Its memory is charged to `account`.
     pub(crate) fn new(order: KeyOrder, account: &Arc<Account>) -> (Arc<Memtable>, MemtableWriter) {
         let memory = Charge::new(account, Item::Memtables);
-        let memtable = Arc::new(Memtable { tree: Tree::new(order, &memory) });
+        let memtable = Arc::new(Memtable {
+            tree: Tree::new(order.clone(), &memory),
+            order,
+            range_deletes: Published::new(Arc::default()),
+            range_delete_bytes: AtomicUsize::new(0),
+        });
         let writer = MemtableWriter { memtable: Arc::clone(&memtable), hand: Hand::default() };
         (memtable, writer)
     }
@@ -69,22 +82,44 @@ impl Memtable {
         }
     }
 
+    /// The number of the newest range delete of `user_key` that a reader at
+    /// `visible` sees; 0 if there is none. It hides older entries.
+    #[inline]
+    pub(crate) fn range_deleted(&self, user_key: &[u8], visible: SequenceNumber) -> SequenceNumber {
+        match self.has_range_deletes() {
+            true => self.range_deletes.load().covering(user_key, visible),
+            false => 0,
+        }
+    }
+
+    /// True if a range was deleted: after a number was published, this tells
+    /// of all range deletes up to it.
+    #[inline]
+    pub(crate) fn has_range_deletes(&self) -> bool {
+        self.range_delete_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    /// The range deletes up to now.
+    pub(crate) fn range_deletes(&self) -> Arc<History> {
+        self.range_deletes.load_full()
+    }
+
     /// Bytes taken from the allocator.
     #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.tree.bytes()
+        self.tree.bytes() + self.range_delete_bytes.load(Ordering::Relaxed)
     }
 
-    /// Entries inserted so far.
+    /// Entries inserted so far, without range deletes.
     #[inline]
     pub(crate) fn entries(&self) -> u64 {
         self.tree.count()
     }
 
-    /// True if nothing was inserted yet.
+    /// True if nothing was inserted or deleted yet.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries() == 0
+        self.entries() == 0 && !self.has_range_deletes()
     }
 
     /// A cursor over the entries. It keeps the memtable alive.
@@ -99,6 +134,21 @@ impl MemtableWriter {
     pub(crate) fn insert(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) {
         // SAFETY: this is the only writer, and it is borrowed mutably.
         unsafe { self.memtable.tree.insert(&mut self.hand, user_key, trailer, value) };
+    }
+
+    /// Deletes the keys from `start`, inclusive, up to `end`, exclusive. Its
+    /// number is above those of all range deletes before it. A range that
+    /// holds no key leaves no trace.
+    pub(crate) fn delete_range(&mut self, start: &[u8], end: &[u8], sequence: SequenceNumber) {
+        let memtable = &self.memtable;
+        if memtable.order.compare(start, end).is_ge() {
+            return;
+        }
+        let delete = RangeDelete { start: start.into(), end: end.into(), sequence };
+        let history = memtable.range_deletes.load_full();
+        let (longer, bytes) = history.with(&memtable.order, delete);
+        memtable.range_deletes.store(Arc::new(longer));
+        memtable.range_delete_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

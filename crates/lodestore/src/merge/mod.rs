@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use crate::cursor::Cursor;
 use crate::error::Result;
-use crate::key::{KeyOrder, Trailer, head};
+use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer, head};
 use crate::memtable::MemtableCursor;
 use crate::table::TableCursor;
 
@@ -199,6 +199,32 @@ impl MergeCursor {
     #[inline]
     fn current(&self) -> &Source {
         &self.sources[self.heap[0].source as usize]
+    }
+
+    /// Going forward: passes over what the sources from `first` on have before
+    /// `end`. The cursor may stand elsewhere then, or nowhere.
+    pub(crate) fn pass_forward(&mut self, first: usize, end: &[u8]) {
+        debug_assert!(self.direction == Direction::Forward);
+        let order = &self.order;
+        for source in self.sources.iter_mut().skip(first) {
+            if source.valid() && order.compare(source.user_key(), end).is_lt() {
+                source.seek(end, TRAILER_NEWEST);
+            }
+        }
+        self.rebuild(Direction::Forward);
+    }
+
+    /// Going in reverse: passes over what the sources from `first` on have from
+    /// `start` on. The cursor may stand elsewhere then, or nowhere.
+    pub(crate) fn pass_reverse(&mut self, first: usize, start: &[u8]) {
+        debug_assert!(self.direction == Direction::Reverse);
+        let order = &self.order;
+        for source in self.sources.iter_mut().skip(first) {
+            if source.valid() && order.compare(source.user_key(), start).is_ge() {
+                source.seek_for_prev(start, TRAILER_NEWEST);
+            }
+        }
+        self.rebuild(Direction::Reverse);
     }
 
     /// Brings all other sources to the other side of the entry here.

@@ -1,7 +1,7 @@
 //! The builder: entries in order become a file.
 //!
-//! Blocks are appended in large writes as they fill; filter, index and
-//! properties follow, then the footer. The file is synced before its
+//! Blocks are appended in large writes as they fill; filter, index, range
+//! deletes and properties follow, then the footer. The file is synced before its
 //! `TableMeta` is given away, so that a manifest never names bytes that power
 //! loss can take.
 
@@ -12,6 +12,7 @@ use crate::budget::Reservation;
 use crate::error::{Error, Result};
 use crate::fs::WritableFile;
 use crate::key::{FileId, InternalKey, Kind, Trailer, kind_of, sequence_of};
+use crate::range_deletes::Fragments;
 
 use super::TableSettings;
 use super::block_builder::{BlockBuilder, is_tombstone};
@@ -20,6 +21,7 @@ use super::directory_builder::{DirectoryBuilder, Finished};
 use super::format::{Footer, MUST_UNDERSTAND, Section, Witness, encode_header, tag};
 use super::meta::{TableFormat, TableMeta};
 use super::properties::Properties;
+use super::range_section;
 
 /// Bytes gathered before they are appended to the file.
 const WRITE_BYTES: usize = 256 << 10;
@@ -40,6 +42,7 @@ pub(crate) struct TableBuilder {
     witness: Witness,
     properties: Properties,
     memory: Reservation,
+    range_deletes: Fragments,
 }
 
 impl TableBuilder {
@@ -72,7 +75,14 @@ impl TableBuilder {
             compressor,
             memory: settings.buffers.reserve(WRITE_BYTES),
             settings,
+            range_deletes: Fragments::default(),
         })
+    }
+
+    /// Gives the table its range deletes, all of them, at any time before it
+    /// is finished. A table may have these only.
+    pub(crate) fn set_range_deletes(&mut self, deletes: Fragments) {
+        self.range_deletes = deletes;
     }
 
     /// Adds an entry, which must come after all others. After an error the
@@ -80,7 +90,7 @@ impl TableBuilder {
     pub(crate) fn add(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<()> {
         let kind = kind_of(trailer).expect("entries have a kind that is known");
         if kind == Kind::RangeDelete {
-            return Err(Error::invalid("a table's blocks hold no range tombstones"));
+            return Err(Error::invalid("a table's blocks hold no range deletes"));
         }
         let mut key_is_last = false;
         if self.properties.entries == 0 {
@@ -157,14 +167,20 @@ impl TableBuilder {
     /// Writes what is left, syncs and closes the file. The caller sets the
     /// number and the creation time in what is returned.
     pub(crate) fn finish(mut self) -> Result<TableMeta> {
-        if self.is_empty() {
-            self.properties.sequence_min = 0;
-        } else {
+        if !self.is_empty() {
             self.finish_block(None)?;
+        }
+        self.properties.add_range_deletes(&self.range_deletes, &self.settings.order);
+        if self.is_empty() && self.range_deletes.is_empty() {
+            self.properties.sequence_min = 0;
         }
         let data_end = self.out.offset();
         self.properties.blocks = u64::from(self.directory.blocks());
         let mut sections = self.put_directory(data_end)?;
+        if !self.range_deletes.is_empty() {
+            let deletes = range_section::encode(&self.range_deletes);
+            sections.push(self.put_section(tag::RANGE_DELETES, MUST_UNDERSTAND, &deletes)?);
+        }
         let properties = self.properties.encode();
         sections.push(self.put_section(tag::PROPERTIES, MUST_UNDERSTAND, &properties)?);
 
@@ -186,6 +202,7 @@ impl TableBuilder {
             sequence_max: properties.sequence_max,
             entries: properties.entries,
             tombstones: properties.tombstones,
+            range_tombstones: properties.range_deletes,
             key_bytes: properties.key_bytes,
             value_bytes: properties.value_bytes,
             ..TableMeta::default()

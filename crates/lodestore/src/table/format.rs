@@ -1,8 +1,8 @@
 //! The frame of a table file: header, footer, section table.
 //!
 //! ```text
-//! header | block 0 | block 1 | ... | filter | index | properties | footer
-//! header | block 0 | ... | filter partitions | index partitions | list of them | properties | footer
+//! header | block 0 | block 1 | ... | filter | index | range deletes | properties | footer
+//! header | block 0 | ... | filter partitions | index partitions | list of them | range deletes | ...
 //! ```
 //!
 //! Header (32 bytes):
@@ -66,7 +66,7 @@ pub(super) mod tag {
     pub(in crate::table) const INDEX: u32 = 1;
     pub(in crate::table) const FILTER: u32 = 2;
     pub(in crate::table) const PROPERTIES: u32 = 3;
-    // 4 is for range tombstones.
+    pub(in crate::table) const RANGE_DELETES: u32 = 4;
     pub(in crate::table) const PARTITIONS: u32 = 5;
 }
 
@@ -258,7 +258,7 @@ fn decode_section(reader: &mut Reader<'_>) -> Option<Section> {
 }
 
 fn check_section(section: &Section, footer_offset: u64, path: &Path) -> Result<()> {
-    let known = matches!(section.tag, tag::INDEX | tag::FILTER | tag::PROPERTIES | tag::PARTITIONS);
+    let known = (tag::INDEX..=tag::PARTITIONS).contains(&section.tag);
     if !known && section.flags & MUST_UNDERSTAND != 0 {
         let what = format!("table with an unknown section {}", section.tag);
         return Err(Error::incompatible(path, what));

@@ -201,13 +201,14 @@ impl Layout {
     }
 
     fn validate_trailers(&self, bytes: &[u8]) -> Checked<()> {
-        if self.flags & flag::ONE_KIND != 0 {
-            Kind::from_byte(self.kind).ok_or("an entry of an unknown kind")?;
-        } else {
-            let kinds = &bytes[self.kinds_at..self.kinds_at + self.count];
-            let known = kinds.iter().all(|&kind| Kind::from_byte(kind).is_some());
-            known.then_some(()).ok_or("an entry of an unknown kind")?;
-        }
+        // Range deletes have their own section.
+        let is_known =
+            |&kind: &u8| Kind::from_byte(kind).is_some_and(|kind| kind != Kind::RangeDelete);
+        let known = match self.flags & flag::ONE_KIND {
+            0 => bytes[self.kinds_at..self.kinds_at + self.count].iter().all(is_known),
+            _ => is_known(&self.kind),
+        };
+        known.then_some(()).ok_or("an entry of a kind that blocks do not have")?;
         // The largest delta is below 2^56, so that no sum overflows.
         let largest = match self.sequence_bytes {
             0 => 0,

@@ -34,7 +34,9 @@ pub(crate) struct TableMeta {
     pub(crate) format: TableFormat,
     /// Which of the database's directories holds it: 0 is its own.
     pub(crate) path_id: u32,
-    /// First and last entry, range tombstones' ends included.
+    /// First and last entry. Range deletes count too; where one reaches behind
+    /// the last entry, its end stands with `TRAILER_NEWEST`: it is a bound, and
+    /// no key of the table.
     pub(crate) smallest: InternalKey,
     pub(crate) largest: InternalKey,
     /// Lowest and highest sequence number within.
@@ -47,6 +49,7 @@ pub(crate) struct TableMeta {
     pub(crate) entries: u64,
     /// Deletes and single deletes among them.
     pub(crate) tombstones: u64,
+    /// Range deletes: one for each sequence number of each fragment.
     pub(crate) range_tombstones: u64,
     /// Length of all keys and of all values, before compression.
     pub(crate) key_bytes: u64,

@@ -17,6 +17,7 @@
 //! | `partitions` | index and filter of a large table, of which only the top is resident |
 //! | `directory` | one or the other: where blocks are, in an open table |
 //! | `directory_builder` | the same, being written |
+//! | `range_section` | range deletes, resident |
 //! | `builder` | entries to a file |
 //! | `reader` | an open table: stored blocks, checked and cached |
 //! | `search` | point lookups without I/O |
@@ -43,6 +44,7 @@ mod partitions;
 mod directory;
 mod directory_builder;
 mod filter;
+mod range_section;
 mod builder;
 mod reader;
 mod search;

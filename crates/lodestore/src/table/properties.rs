@@ -8,7 +8,8 @@ use std::path::Path;
 
 use crate::coding::{Reader, put_slice, put_varint};
 use crate::error::{Error, Result};
-use crate::key::{InternalKey, SequenceNumber, Trailer};
+use crate::key::{InternalKey, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, Trailer, trailer};
+use crate::range_deletes::Fragments;
 
 /// The properties section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +21,7 @@ pub(super) struct Properties {
     pub(super) blocks: u64,
     pub(super) entries: u64,
     pub(super) tombstones: u64,
+    pub(super) range_deletes: u64,
     pub(super) key_bytes: u64,
     pub(super) value_bytes: u64,
     pub(super) sequence_min: SequenceNumber,
@@ -32,12 +34,15 @@ mod field {
     pub(super) const ORDER_NAME: u64 = 1 << 1 | 1;
     pub(super) const SMALLEST: u64 = 2 << 1 | 1;
     pub(super) const LARGEST: u64 = 3 << 1 | 1;
+    pub(super) const CODEC: u64 = 4 << 1;
     /// The numbers, from here on, in the order of `Properties::numbers`.
-    pub(super) const NUMBERS: u64 = 4;
+    pub(super) const NUMBERS: u64 = 5;
 }
 
+const NUMBERS: usize = 9;
+
 impl Properties {
-    fn numbers(&mut self) -> [&mut u64; 8] {
+    fn numbers(&mut self) -> [&mut u64; NUMBERS] {
         [
             &mut self.block_bytes,
             &mut self.blocks,
@@ -47,7 +52,36 @@ impl Properties {
             &mut self.value_bytes,
             &mut self.sequence_min,
             &mut self.sequence_max,
+            &mut self.range_deletes,
         ]
+    }
+
+    /// Takes range deletes into counts, bounds and numbers; of the entries all
+    /// is taken in before. Without entries the lowest number is `u64::MAX`.
+    ///
+    /// The end of a range is not in it: as the table's largest place it stands
+    /// with the trailer that precedes every entry of its key.
+    pub(super) fn add_range_deletes(&mut self, deletes: &Fragments, order: &KeyOrder) {
+        let (Some(first), Some(last)) = (deletes.iter().next(), deletes.iter().next_back()) else {
+            return;
+        };
+        let smallest =
+            InternalKey::new(&first.start, trailer(first.sequences[0], Kind::RangeDelete));
+        let largest = InternalKey::new(&last.end, TRAILER_NEWEST);
+        let precedes = |a: &InternalKey, b: &InternalKey| {
+            order.compare_entries((&a.user_key, a.trailer), (&b.user_key, b.trailer)).is_lt()
+        };
+        if self.entries == 0 || precedes(&smallest, &self.smallest) {
+            self.smallest = smallest;
+        }
+        if self.entries == 0 || precedes(&self.largest, &largest) {
+            self.largest = largest;
+        }
+        self.range_deletes = deletes.count();
+        for sequence in deletes.iter().flat_map(|fragment| &fragment.sequences) {
+            self.sequence_min = self.sequence_min.min(*sequence);
+            self.sequence_max = self.sequence_max.max(*sequence);
+        }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -64,7 +98,7 @@ impl Properties {
             put_varint(&mut out, (field::NUMBERS + i as u64) << 1);
             put_slice(&mut out, &number.to_le_bytes());
         }
-        put_varint(&mut out, (field::NUMBERS + 8) << 1);
+        put_varint(&mut out, field::CODEC);
         put_slice(&mut out, &[self.codec]);
         out
     }
@@ -93,10 +127,10 @@ impl Properties {
             field::ORDER_NAME => self.order_name = str::from_utf8(value).ok()?.to_string(),
             field::SMALLEST => self.smallest = decode_key(value)?,
             field::LARGEST => self.largest = decode_key(value)?,
+            field::CODEC => self.codec = *value.first()?,
             _ if tag & 1 != 0 => return Some(Some(tag >> 1)),
             _ => match (tag >> 1).checked_sub(field::NUMBERS) {
-                Some(8) => self.codec = *value.first()?,
-                Some(i @ 0..8) => {
+                Some(i) if i < NUMBERS as u64 => {
                     *self.numbers()[i as usize] = u64::from_le_bytes(value.try_into().ok()?);
                 }
                 _ => {} // of a later build, and harmless

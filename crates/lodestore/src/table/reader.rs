@@ -14,6 +14,7 @@ use crate::cache::{BlockKind, Cache};
 use crate::error::{Error, Result};
 use crate::fs::{ReadRequest, ReadResult, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST};
+use crate::range_deletes::Fragments;
 use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
 
@@ -29,6 +30,7 @@ use super::layout::SLACK_BYTES;
 use super::locator::Locator;
 use super::meta::TableMeta;
 use super::properties::Properties;
+use super::range_section;
 
 /// The number of a block in its table, from 0.
 pub(crate) type BlockIndex = u32;
@@ -86,6 +88,7 @@ pub(crate) struct Table {
     pub(super) footer: Footer,
     pub(super) properties: Properties,
     pub(super) directory: Directory,
+    range_deletes: Fragments,
 }
 
 impl fmt::Debug for Table {
@@ -126,6 +129,7 @@ impl Table {
             return Err(Error::invalid(what));
         }
         let directory = Directory::load(&source, &properties, meta, &order)?;
+        let range_deletes = load_range_deletes(&source, meta, &order)?;
         let sequence_override = meta.sequence_override;
         let id = meta.id;
         Ok(Table {
@@ -138,6 +142,7 @@ impl Table {
             footer,
             properties,
             directory,
+            range_deletes,
         })
     }
 
@@ -146,9 +151,16 @@ impl Table {
         self.footer.check_rewritable(&self.path)
     }
 
-    /// Memory that index and filter take, as far as they are resident.
+    /// The range deletes. They hide older entries, of this table too.
+    #[inline]
+    pub(crate) fn range_deletes(&self) -> &Fragments {
+        &self.range_deletes
+    }
+
+    /// Memory that index and filter take, as far as they are resident, and the
+    /// range deletes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.directory.memory_bytes()
+        self.directory.memory_bytes() + self.range_deletes.memory_bytes()
     }
 
     /// Number of blocks of entries.
@@ -319,4 +331,30 @@ pub(super) fn check_header(file: &dyn ReadableFile, id: FileId, path: &Path) -> 
     let mut header = [0; HEADER_BYTES];
     format::read_at(file, 0, &mut header, path)?;
     format::check_header(&header, id, path)
+}
+
+/// The range deletes, as many as the manifest says.
+fn load_range_deletes(
+    source: &Source<'_>,
+    meta: &TableMeta,
+    order: &KeyOrder,
+) -> Result<Fragments> {
+    let (deletes, offset) = match source.footer.section(tag::RANGE_DELETES) {
+        None => (Fragments::default(), source.footer.offset),
+        Some(section) => {
+            let corrupt = |what| Error::corruption(source.path, section.offset, what);
+            let deletes = range_section::decode(&source.read(section)?, order);
+            (deletes.map_err(corrupt)?, section.offset)
+        }
+    };
+    if deletes.count() != meta.range_tombstones {
+        let (found, stated) = (deletes.count(), meta.range_tombstones);
+        let what = format!("{found} range deletes, but the manifest expects {stated}");
+        return Err(Error::corruption(source.path, offset, what));
+    }
+    if !deletes.is_empty() && meta.sequence_override.is_some() {
+        let what = "a table with one sequence number has range deletes";
+        return Err(Error::corruption(source.path, offset, what));
+    }
+    Ok(deletes)
 }

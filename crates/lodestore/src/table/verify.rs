@@ -161,6 +161,10 @@ impl Table {
             largest: InternalKey { user_key: walk.last_key, trailer: walk.last_trailer },
             ..walk.found
         };
+        if found.entries == 0 && !self.range_deletes().is_empty() {
+            found.sequence_min = u64::MAX;
+        }
+        found.add_range_deletes(self.range_deletes(), &self.order);
         if self.sequence_override.is_some() {
             // An ingested table's entries have another number than it states.
             found.sequence_min = stated.sequence_min;

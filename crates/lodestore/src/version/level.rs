@@ -51,6 +51,8 @@ impl KeyRange {
 pub(crate) struct Level {
     /// See the module for their order.
     tables: Arc<[Arc<TableFile>]>,
+    /// Those of them that have range deletes, in the same order.
+    deleting: Box<[Arc<TableFile>]>,
     /// Length of all files.
     bytes: u64,
     fences: Fences,
@@ -106,8 +108,13 @@ impl Level {
             (newest_sequence(&b.meta), b.meta.number)
                 .cmp(&(newest_sequence(&a.meta), a.meta.number))
         });
+        Level::of(tables, Fences::default())
+    }
+
+    fn of(tables: Vec<Arc<TableFile>>, fences: Fences) -> Level {
         let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
-        Level { tables: tables.into(), bytes, fences: Fences::default() }
+        let deleting = tables.iter().filter(|table| table.meta.range_tombstones > 0).cloned();
+        Level { deleting: deleting.collect(), tables: tables.into(), bytes, fences }
     }
 
     /// A deeper level.
@@ -129,15 +136,28 @@ impl Level {
                 return Err(format!("tables {} and {} overlap", before.number, behind.number));
             }
         }
-        let bytes = tables.iter().map(|t| t.meta.bytes).fold(0, u64::saturating_add);
         let fences = Fences::new(order, &tables);
-        Ok(Level { tables: tables.into(), bytes, fences })
+        Ok(Level::of(tables, fences))
     }
 
     /// The tables, in the level's order.
     #[inline]
     pub(crate) fn tables(&self) -> &Arc<[Arc<TableFile>]> {
         &self.tables
+    }
+
+    /// The tables with range deletes, in the level's order.
+    #[inline]
+    pub(crate) fn deleting(&self) -> &[Arc<TableFile>] {
+        &self.deleting
+    }
+
+    /// Of the tables with range deletes those that have a say at `user_key`:
+    /// where their range deletes begin, or end, next to it. For levels from 1
+    /// on.
+    pub(crate) fn deleting_around(&self, order: &KeyOrder, user_key: &[u8]) -> &[Arc<TableFile>] {
+        let at = self.deleting.partition_point(|t| ends_before(order, &t.meta, user_key));
+        &self.deleting[at.saturating_sub(1)..(at + 2).min(self.deleting.len())]
     }
 
     /// Length of all files.
@@ -193,7 +213,7 @@ fn newest_sequence(meta: &TableMeta) -> SequenceNumber {
 
 /// True if everything in the table comes before `user_key`.
 #[inline]
-pub(super) fn ends_before(order: &KeyOrder, meta: &TableMeta, user_key: &[u8]) -> bool {
+pub(crate) fn ends_before(order: &KeyOrder, meta: &TableMeta, user_key: &[u8]) -> bool {
     match order.compare(&meta.largest.user_key, user_key) {
         Ordering::Less => true,
         Ordering::Equal => meta.largest.trailer == TRAILER_NEWEST,

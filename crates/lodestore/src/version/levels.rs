@@ -249,6 +249,14 @@ impl Below {
             starts.is_none_or(|key| order.compare(key, user_key) == Ordering::Greater)
         })
     }
+
+    /// True if no deeper level can hold a key from `first` to `last`, both
+    /// inclusive.
+    pub(crate) fn is_range_absent(&self, first: &[u8], last: &[u8]) -> bool {
+        let overlapping =
+            |level: &Level| level.overlapping(&self.order, Some(first), Some(last)).len();
+        self.levels.iter().all(|(level, _)| overlapping(level) == 0)
+    }
 }
 
 #[cfg(test)]

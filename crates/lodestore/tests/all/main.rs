@@ -4,6 +4,7 @@ mod environment;
 
 mod architecture;
 mod public_api;
+mod range_deletes;
 mod limits;
 mod scripts;
 mod model;

@@ -4,9 +4,9 @@
 
 use crate::environment::number;
 use lodestore::fs::Capabilities;
-use lodestore::{Counter, Fs, MemFs, OsFs, Statistics};
+use lodestore::{Counter, Db, Fs, MemFs, OsFs, Statistics};
 use std::sync::Arc;
-use testkit::command::{Command, Output};
+use testkit::command::{Action, Change, Command, Output};
 use testkit::generate::{Generator, Shape};
 use testkit::model::Model;
 use testkit::run::{Difference, compare, shrink};
@@ -32,6 +32,14 @@ struct Reached {
     files_closed: u64,
     partitions_read: u64,
     early_flushes: u64,
+    range_deletes_over_levels: usize,
+    range_deletes_after_snapshot_read: usize,
+    range_deletes_read_over_flush: usize,
+    range_deletes_read_after_reopening: usize,
+    range_deletes_cut_between_tables: usize,
+    tables_dropped_unread: u64,
+    tables_deleted_in_range: u64,
+    single_deletes: usize,
 }
 
 impl Reached {
@@ -44,6 +52,49 @@ impl Reached {
             .min(statistics.get(Counter::CacheFilterMisses));
         self.early_flushes += statistics.get(Counter::EarlyFlushes);
         self.entries_dropped += statistics.get(Counter::CompactionEntriesDropped);
+        self.tables_dropped_unread += statistics.get(Counter::TablesDropped);
+        self.tables_deleted_in_range += statistics.get(Counter::TablesDeletedInRange);
+    }
+
+    /// Counts what the tables of a database at the end of its history show.
+    fn add_tables(&mut self, db: &Db) {
+        let levels = db.stats().levels;
+        self.several_levels += usize::from(levels.iter().filter(|l| l.files > 0).count() > 1);
+        let text = db.property("lodestore.tables").expect("the property is known");
+        let lines = || text.lines().filter(|line| !line.contains(" range-deletes 0 "));
+        let level = |line: &str| line.split(' ').nth(1).map(str::to_string);
+        for line in lines().filter(|line| !line.starts_with("level 0")) {
+            self.range_deletes_over_levels += 1;
+            let neighbours = lines().filter(|other| level(other) == level(line)).count();
+            self.range_deletes_cut_between_tables += usize::from(neighbours > 1);
+        }
+    }
+
+    /// Counts what a history does with range deletes.
+    fn add_range_deletes(&mut self, history: &[Command]) {
+        let (mut deleted, mut flushed, mut reopened, mut snapshot) = (false, false, false, false);
+        for command in history {
+            match command {
+                Command::Write { changes, .. } => {
+                    let is_range = |c: &Change| matches!(c.action, Action::DeleteRange(_));
+                    let is_single = |c: &Change| c.action == Action::SingleDelete;
+                    self.single_deletes += changes.iter().filter(|c| is_single(c)).count();
+                    if changes.iter().any(is_range) {
+                        (deleted, flushed, reopened) = (true, false, false);
+                    }
+                }
+                Command::Snapshot { .. } if !deleted => snapshot = true,
+                Command::Flush { .. } => flushed |= deleted,
+                Command::Open { .. } => reopened |= deleted && !flushed,
+                Command::Scan { read, .. } => {
+                    let old = snapshot && deleted && read.at.is_some();
+                    self.range_deletes_after_snapshot_read += usize::from(old);
+                    self.range_deletes_read_over_flush += usize::from(flushed);
+                    self.range_deletes_read_after_reopening += usize::from(reopened);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn add_history(&mut self, history: &[Command]) {
@@ -68,9 +119,7 @@ impl Reached {
                     self.merges_read_over_flush += usize::from(merged && merged_then_flushed);
                 }
                 Command::Write { changes, .. } => {
-                    let is_merge = |c: &testkit::command::Change| {
-                        matches!(c.action, testkit::command::Action::Merge(_))
-                    };
+                    let is_merge = |c: &Change| matches!(c.action, Action::Merge(_));
                     merged |= changes.iter().any(is_merge);
                 }
                 Command::DropFamily { name } => {
@@ -100,6 +149,14 @@ impl Reached {
             ("files_closed", self.files_closed as usize),
             ("partitions_read", self.partitions_read as usize),
             ("early_flushes", self.early_flushes as usize),
+            ("range_deletes_over_levels", self.range_deletes_over_levels),
+            ("range_deletes_after_snapshot_read", self.range_deletes_after_snapshot_read),
+            ("range_deletes_read_over_flush", self.range_deletes_read_over_flush),
+            ("range_deletes_read_after_reopening", self.range_deletes_read_after_reopening),
+            ("range_deletes_cut_between_tables", self.range_deletes_cut_between_tables),
+            ("tables_dropped_unread", self.tables_dropped_unread as usize),
+            ("tables_deleted_in_range", self.tables_deleted_in_range as usize),
+            ("single_deletes", self.single_deletes),
         ];
         for (name, count) in counts {
             assert!(count > 0, "the histories never came to {name}: {self:?}");
@@ -136,9 +193,9 @@ fn run(history: &[Command], disk: Disk, reached: &mut Reached) -> Option<Box<Dif
     let difference = compare(&mut oracle, &mut tested, history);
     reached.add_history(history);
     reached.add_counters(tested.statistics());
+    reached.add_range_deletes(history);
     if let Some(db) = tested.db() {
-        let levels = db.stats().levels;
-        reached.several_levels += usize::from(levels.iter().filter(|l| l.files > 0).count() > 1);
+        reached.add_tables(db);
     }
     difference
 }

@@ -8,9 +8,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::tombstones::has_tombstones;
 use super::{BOTTOM, Limits, Picker, Plan, Reason, Running, Targets, total_bytes};
+use crate::key::{InternalKey, TRAILER_NEWEST};
 use crate::tables::TableFile;
-use crate::version::{KeyRange, Version};
+use crate::version::Version;
 
 /// What a walk asks for next.
 #[derive(Debug)]
@@ -30,8 +32,8 @@ pub(crate) struct RangeWalk {
     first: Option<Vec<u8>>,
     last: Option<Vec<u8>>,
     level: usize,
-    /// The last key of this level that was seen to.
-    done_to: Option<Vec<u8>>,
+    /// How far this level was seen to.
+    done_to: Option<InternalKey>,
 }
 
 impl RangeWalk {
@@ -55,11 +57,12 @@ impl RangeWalk {
                 self.done_to = None;
                 continue;
             }
-            let range = KeyRange::covering(version.order(), &tables).expect("there are tables");
+            // Below level 0 they are in the order of keys.
+            let last = tables.last().map(|table| table.meta.largest.clone());
             let Some(plan) = self.plan(&picker, tables) else {
                 return RangeStep::Wait;
             };
-            self.done_to = Some(range.last);
+            self.done_to = last;
             if self.level == 0 {
                 // Tables that are flushed from now on are not waited for.
                 self.level = 1;
@@ -124,7 +127,12 @@ impl RangeWalk {
     fn is_ahead(&self, picker: &Picker<'_>, table: &TableFile) -> bool {
         let order = picker.version.order();
         let starts = &table.meta.smallest.user_key;
-        self.done_to.as_ref().is_none_or(|done| order.compare(starts, done) == Ordering::Greater)
+        // The end of a range delete is a bound: the next table may begin there.
+        self.done_to.as_ref().is_none_or(|done| match order.compare(starts, &done.user_key) {
+            Ordering::Greater => true,
+            Ordering::Equal => done.trailer == TRAILER_NEWEST,
+            Ordering::Less => false,
+        })
     }
 
     /// All tables of level 0 whose groups have one of `tables`, newest first.
@@ -143,8 +151,4 @@ impl RangeWalk {
         all.sort_by_key(|table| level.iter().position(|other| Arc::ptr_eq(other, table)));
         all
     }
-}
-
-fn has_tombstones(table: &TableFile) -> bool {
-    table.meta.tombstones > 0 || table.meta.range_tombstones > 0
 }

@@ -9,6 +9,7 @@
 //! that is allowed to grow before a level is added is cheaper than one that is
 //! fixed: see docs/design/0008-compaction.md.
 
+use super::tombstones::TombstoneLimits;
 use crate::version::{LEVELS, Version};
 
 /// The deepest level.
@@ -31,6 +32,8 @@ pub(crate) struct Limits {
     pub(crate) multiplier: u32,
     /// Length that tables are cut at.
     pub(crate) table_bytes: u64,
+    /// When tombstones are collected.
+    pub(crate) tombstones: TombstoneLimits,
 }
 
 impl Limits {

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::fs::{Fs, MemFs};
 use crate::key::{FileId, InternalKey, KeyOrder, SEQUENCE_MAX};
 use crate::merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
+use crate::range_deletes::RangeDelete;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 use crate::table::meta::TableMeta;
@@ -19,6 +20,11 @@ use crate::tables::test_slot;
 use crate::version::VersionEdit;
 
 type Entry = (Vec<u8>, Trailer, Vec<u8>);
+
+fn range_delete(start: u32, end: u32, sequence: SequenceNumber) -> RangeDelete {
+    let key = |key: u32| key.to_be_bytes()[..].into();
+    RangeDelete { start: key(start), end: key(end), sequence }
+}
 
 /// Walks entries that a test has made; only forward.
 struct Entries {
@@ -69,6 +75,16 @@ fn compact(
     below: Below,
     operator: Option<&SharedMergeOperator>,
 ) -> Vec<Entry> {
+    compact_with((entries, Vec::new()), snapshots, below, operator).0
+}
+
+/// What a compaction makes of entries and range deletes.
+fn compact_with(
+    (entries, deletes): (Vec<Entry>, Vec<RangeDelete>),
+    snapshots: &[SequenceNumber],
+    below: Below,
+    operator: Option<&SharedMergeOperator>,
+) -> (Vec<Entry>, Vec<RangeDelete>) {
     let (fs, path) = (MemFs::new(), Path::new("output"));
     let begin = || {
         let settings = TableSettings {
@@ -84,11 +100,12 @@ fn compact(
         Ok(NewTable { number: 1, created_unix_seconds: 0, builder })
     };
     let outputs = Outputs::new(&begin, u64::MAX, Grandparents::default(), KeyOrder::Bytewise);
-    let mut retain = Retain::new(snapshots.to_vec(), below);
+    let deletes = Fragments::build(&KeyOrder::Bytewise, deletes, snapshots);
+    let mut retain = Retain::new(snapshots.to_vec(), below, deletes);
     let mut cursor = Entries { entries, at: 0 };
     let (tables, read) = write_tables(&mut cursor, &mut retain, operator, outputs).unwrap();
     assert_eq!(read, cursor.entries.len() as u64, "every entry is counted");
-    let Some(meta) = tables.first() else { return Vec::new() };
+    let Some(meta) = tables.first() else { return Default::default() };
     let file = fs.open(path).unwrap();
     let table = Table::open(file, path.into(), meta, KeyOrder::Bytewise, 1).unwrap();
     let context = ReadContext {
@@ -105,7 +122,8 @@ fn compact(
         cursor.next();
     }
     cursor.status().unwrap();
-    kept
+    table.verify().unwrap();
+    (kept, table.range_deletes().deletes().collect())
 }
 
 /// Numbers that follow from a seed (SplitMix64).
@@ -139,16 +157,18 @@ impl MergeOperator for Picky {
     }
 }
 
-/// What a reader at `snapshot` sees of one key; `Err` with all parts if they
-/// make no sense together.
+/// What a reader at `snapshot` sees of one key, of which what is older than
+/// `deleted_at` is deleted; `Err` with all parts if they make no sense together.
 fn look_up<'a>(
     versions: impl Iterator<Item = &'a Entry>,
+    deleted_at: SequenceNumber,
     snapshot: SequenceNumber,
     operator: Option<&SharedMergeOperator>,
 ) -> std::result::Result<Option<Vec<u8>>, Vec<u8>> {
     let (mut parts, mut has_base, mut has_operands) = (Vec::new(), false, false);
     for (_, trailer, value) in versions.filter(|entry| sequence_of(entry.1) <= snapshot) {
         match kind_of(*trailer) {
+            _ if sequence_of(*trailer) < deleted_at => break,
             Some(Kind::Delete | Kind::SingleDelete) => break,
             Some(Kind::Put) => {
                 has_base = true;
@@ -171,24 +191,47 @@ fn look_up<'a>(
     merged.map(Some).ok_or_else(|| parts.concat())
 }
 
-fn random_entries(random: &mut Random, keys: u32, newest: SequenceNumber) -> Vec<Entry> {
+/// A history of each key, in which single deletes stand only where they may.
+/// From `first_below` on, keys have an older put in a deeper level.
+fn random_entries(
+    random: &mut Random,
+    (keys, first_below): (u32, u32),
+    newest: SequenceNumber,
+    deletes: &[RangeDelete],
+) -> Vec<Entry> {
     let mut entries = Vec::new();
     for key in 0..keys {
-        for sequence in (1..=newest).rev() {
+        let user_key = key.to_be_bytes();
+        let (mut puts, mut mixed) = (u32::from(key >= first_below), false);
+        let mut versions = Vec::new();
+        for sequence in 1..=newest {
+            let holds = |d: &&RangeDelete| d.start[..] <= user_key[..] && user_key[..] < d.end[..];
+            if deletes.iter().any(|d| d.sequence == sequence) {
+                if deletes.iter().filter(holds).any(|d| d.sequence == sequence) {
+                    (puts, mixed) = (0, false);
+                }
+                continue;
+            }
             let kind = match random.below(12) {
                 0..=2 => Kind::Put,
-                3..=4 => Kind::Delete,
-                5 => Kind::SingleDelete,
+                3 => Kind::Delete,
+                4..=5 if puts <= 1 && !mixed => Kind::SingleDelete,
                 6..=8 => Kind::Merge,
                 _ => continue,
             };
+            match kind {
+                Kind::Put => puts += 1,
+                Kind::SingleDelete => puts = 0,
+                _ => mixed = true,
+            }
             let value = match (kind, random.below(12)) {
                 (Kind::Delete | Kind::SingleDelete, _) => Vec::new(),
                 (_, 0) => b"!".to_vec(),
                 _ => sequence.to_le_bytes().to_vec(),
             };
-            entries.push((key.to_be_bytes().to_vec(), trailer(sequence, kind), value));
+            versions.push((user_key.to_vec(), trailer(sequence, kind), value));
         }
+        entries.extend(versions.into_iter().rev());
     }
     entries
 }
@@ -218,29 +261,36 @@ fn readers_see_the_same_before_and_after() {
     for round in 0..600 {
         let operator = operators[round % 4].as_ref();
         let newest = 1 + random.below(14);
-        let entries = random_entries(&mut random, KEYS, newest);
-        let mut snapshots: Vec<_> =
-            (0..random.below(4)).map(|_| random.below(newest + 3)).collect();
-        snapshots.sort_unstable();
         // From this key on there may be older versions below.
         let (below, first_below) = match round / 4 % 3 {
             0 => (Below::Bottom, KEYS),
             1 => (Below::Unknown, 0),
             _ => (levels_with(KEYS / 2), KEYS / 2),
         };
-        let kept = compact(entries.clone(), &snapshots, below, operator);
+        let mut bound = || random.below(u64::from(KEYS) + 1) as u32;
+        let deletes = (0..newest).step_by(5).map(|s| range_delete(bound(), bound(), s + 1));
+        let deletes: Vec<RangeDelete> = deletes.skip(round % 2).collect();
+        let entries = random_entries(&mut random, (KEYS, first_below), newest, &deletes);
+        let mut snapshots: Vec<_> =
+            (0..random.below(4)).map(|_| random.below(newest + 3)).collect();
+        snapshots.sort_unstable();
+        let input = (entries.clone(), deletes.clone());
+        let (kept, kept_deletes) = compact_with(input, &snapshots, below, operator);
         assert!(kept.is_sorted_by(|a, b| (&a.0, b.1) < (&b.0, a.1)));
         for key in 0..KEYS {
             let user_key = key.to_be_bytes();
             let deeper = (user_key.to_vec(), trailer(0, Kind::Put), 99u64.to_le_bytes().to_vec());
             let deeper = (key >= first_below).then_some(deeper);
             for &snapshot in snapshots.iter().chain([&SEQUENCE_MAX]) {
-                let seen = |entries: &[Entry]| {
+                let seen = |entries: &[Entry], deletes: &[RangeDelete]| {
                     let here = entries.iter().filter(|entry| entry.0 == user_key);
                     let all: Vec<Entry> = here.chain(&deeper).cloned().collect();
-                    look_up(all.iter(), snapshot, operator)
+                    let order = &KeyOrder::Bytewise;
+                    let deletes = Fragments::build(order, deletes.to_vec(), &snapshots);
+                    let deleted_at = deletes.covering(&user_key, snapshot);
+                    look_up(all.iter(), deleted_at, snapshot, operator)
                 };
-                let (before, after) = (seen(&entries), seen(&kept));
+                let (before, after) = (seen(&entries, &deletes), seen(&kept, &kept_deletes));
                 // Adding operands up before an error is no change of it.
                 let is_sum = operator.is_some_and(|o| o.name() == AddU64.name());
                 let same = before == after || (is_sum && before.is_err() && after.is_err());
@@ -282,14 +332,89 @@ fn a_version_is_kept_for_the_snapshot_at_its_number() {
 /// may hold the key, nor while a snapshot keeps an older version here.
 #[test]
 fn a_tombstone_stays_while_something_older_is_left() {
+    let kind = Kind::Delete;
+    let versions = [(9, kind, &b""[..]), (5, Kind::Put, b"old")];
+    assert_eq!(kept(&[], Below::Unknown, &versions), [(9, kind)]);
     for kind in [Kind::Delete, Kind::SingleDelete] {
         let versions = [(9, kind, &b""[..]), (5, Kind::Put, b"old")];
-        assert_eq!(kept(&[], Below::Unknown, &versions), [(9, kind)]);
         assert_eq!(kept(&[], Below::Bottom, &versions), []);
         assert_eq!(kept(&[5], Below::Bottom, &versions), [(9, kind), (0, Kind::Put)]);
         assert_eq!(kept(&[], Below::Unknown, &versions[..1]), [(9, kind)]);
         assert_eq!(kept(&[], Below::Bottom, &versions[..1]), []);
     }
+}
+
+/// A single delete and the put that it cancels go together, wherever they meet,
+/// but not across a snapshot; and one that has not met its put stays, also
+/// under a newer put.
+#[test]
+fn a_single_delete_goes_with_its_put() {
+    let (put, single) = (Kind::Put, Kind::SingleDelete);
+    let pair = [(9, single, &b""[..]), (5, put, b"old")];
+    assert_eq!(kept(&[], Below::Unknown, &pair), []);
+    assert_eq!(kept(&[9], Below::Unknown, &pair), []);
+    assert_eq!(kept(&[5], Below::Unknown, &pair), [(9, single), (5, put)]);
+    let again = [(12, put, &b"new"[..]), (9, single, b""), (5, put, b"old")];
+    assert_eq!(kept(&[], Below::Unknown, &again), [(12, put)]);
+    assert_eq!(kept(&[], Below::Unknown, &again[..2]), [(12, put), (9, single)]);
+    assert_eq!(kept(&[], Below::Bottom, &again[..2]), [(0, put)]);
+}
+
+/// A range delete drops what is older in its stratum, stays while something
+/// may be below, and cuts operands off from what it deletes.
+#[test]
+fn a_range_delete_drops_what_everybody_sees_deleted() {
+    let entry = |key: u32, sequence, kind| {
+        (key.to_be_bytes().to_vec(), trailer(sequence, kind), b"v".to_vec())
+    };
+    let (put, merge) = (Kind::Put, Kind::Merge);
+    let entries = vec![entry(1, 4, put), entry(2, 9, merge), entry(2, 4, put), entry(3, 4, put)];
+    let deletes = vec![range_delete(1, 3, 6)];
+    let operator: SharedMergeOperator = Arc::new(Append::default());
+    let run = |snapshots: &[u64], below| {
+        let input = (entries.clone(), deletes.clone());
+        compact_with(input, snapshots, below, Some(&operator))
+    };
+    let (kept, ranges) = run(&[], Below::Unknown);
+    assert_eq!(kept, [entry(2, 9, put), entry(3, 4, put)]);
+    assert_eq!(ranges, deletes);
+    let (kept, ranges) = run(&[], Below::Bottom);
+    assert_eq!(kept, [entry(2, 0, put), entry(3, 0, put)]);
+    assert_eq!(ranges, []);
+    // Nothing is below where it deletes.
+    assert_eq!(run(&[], levels_with(4)).1, []);
+    assert_eq!(run(&[], levels_with(2)).1, deletes);
+    let (kept, ranges) = run(&[5], Below::Bottom);
+    assert_eq!(kept.len(), 4);
+    assert_eq!(ranges, deletes);
+}
+
+/// A table is dropped unread only if newer range deletes that everybody sees
+/// cover all of it.
+#[test]
+fn a_table_goes_as_a_whole_only_where_nobody_can_see_it() {
+    let key = |key: u32, trailer| InternalKey::new(&key.to_be_bytes(), trailer);
+    let meta = |first, last, newest| TableMeta {
+        smallest: key(first, trailer(1, Kind::Put)),
+        largest: last,
+        sequence_min: 1,
+        sequence_max: newest,
+        ..TableMeta::default()
+    };
+    let drops = |snapshots: &[u64], meta| {
+        let deletes = [range_delete(10, 20, 8), range_delete(20, 30, 9)];
+        let deletes = Fragments::build(&KeyOrder::Bytewise, deletes, snapshots);
+        Retain::new(snapshots.to_vec(), Below::Unknown, deletes).drops_table(&meta)
+    };
+    let entry = |at| key(at, trailer(1, Kind::Put));
+    assert!(drops(&[], meta(10, entry(29), 7)));
+    assert!(drops(&[9], meta(10, entry(29), 7)));
+    assert!(!drops(&[8], meta(10, entry(29), 7)), "a snapshot sees the second half");
+    assert!(drops(&[8], meta(10, entry(19), 7)));
+    assert!(!drops(&[], meta(10, entry(29), 8)), "something is newer");
+    assert!(!drops(&[], meta(9, entry(29), 7)));
+    assert!(!drops(&[], meta(10, entry(30), 7)));
+    assert!(drops(&[], meta(10, key(30, TRAILER_NEWEST), 7)), "the end is no key of it");
 }
 
 /// Number zero is for puts that no snapshot tells from their absence, where

@@ -1,0 +1,133 @@
+//! Which tables are compacted because of their tombstones, and which are
+//! dropped as they are.
+
+use super::*;
+use crate::key::{SEQUENCE_MAX, TRAILER_NEWEST};
+
+fn limits_with(percent: u64, age_seconds: u64) -> Limits {
+    let oldest_snapshot = SEQUENCE_MAX;
+    let tombstones = TombstoneLimits { percent, age_seconds, unix_seconds: 1_000, oldest_snapshot };
+    Limits { tombstones, ..limits() }
+}
+
+fn tombstones(number: u64, tombstones: u64, created_unix_seconds: u64) -> TableMeta {
+    TableMeta { tombstones, created_unix_seconds, ..meta(number, 10, 0, 100) }
+}
+
+fn picked(tables: &[(usize, TableMeta)], limits: &Limits) -> Option<Plan> {
+    pick(&version(tables), limits, &Running::default())
+}
+
+/// A table that is half tombstones is compacted although no level is too
+/// large; one tombstone less, and it is not; nor is it if that is turned off.
+#[test]
+fn a_table_of_tombstones_is_compacted() {
+    let below = (BOTTOM, meta(1, 10, 0, 100));
+    for level in [0, BOTTOM - 1] {
+        let with = |count| [(level, tombstones(2, count, 900)), below.clone()];
+        let plan = picked(&with(50), &limits_with(50, 0)).expect("half is enough");
+        assert_eq!((plan.level_from, plan.level_to), (level, BOTTOM));
+        assert_eq!(numbers(&plan.inputs[1]), [1]);
+        assert!(picked(&with(49), &limits_with(50, 0)).is_none());
+        assert!(picked(&with(50), &limits_with(0, 0)).is_none());
+    }
+}
+
+/// Old tombstones are collected, however few; new ones are not.
+#[test]
+fn old_tombstones_are_collected() {
+    let below = (BOTTOM, meta(1, 10, 0, 100));
+    let with = |created| [(0, tombstones(2, 1, created)), below.clone()];
+    assert!(picked(&with(900), &limits_with(0, 100)).is_some());
+    assert!(picked(&with(901), &limits_with(0, 100)).is_none());
+    assert!(picked(&with(0), &limits_with(0, 100)).is_none(), "of unknown age");
+    let none = [(0, tombstones(2, 0, 1)), below.clone()];
+    assert!(picked(&none, &limits_with(50, 100)).is_none(), "there is no tombstone");
+}
+
+/// Where nothing is below, a table is rewritten in place, but only if that
+/// gets rid of all its tombstones: otherwise it would be done again for ever.
+#[test]
+fn tombstones_at_the_bottom_are_rewritten_in_place_if_they_can_go() {
+    let tables = [(BOTTOM, tombstones(7, 60, 900))];
+    let plan = picked(&tables, &limits_with(50, 0)).expect("all can go");
+    assert_eq!((plan.level_from, plan.level_to, plan.reason), (BOTTOM, BOTTOM, Reason::Tombstones));
+    assert!(plan.bottommost && !plan.trivial_move);
+    let mut limits = limits_with(50, 0);
+    limits.tombstones.oldest_snapshot = 6;
+    assert!(picked(&tables, &limits).is_none(), "a snapshot keeps some");
+}
+
+/// Deletes in any order with collection turned on: it comes to an end, and no
+/// tombstone is left.
+#[test]
+fn collection_ends_and_leaves_no_tombstone() {
+    let mut model = Model::new(9);
+    model.limits = limits_with(50, 0);
+    for round in 0..120 {
+        let from = model.below(3_000) as u32;
+        let keys: Vec<u32> = (0..60).map(|_| model.below(3_000) as u32).collect();
+        match round % 3 {
+            0 => model.flush(from..from + 80, true),
+            _ => model.flush(keys, false),
+        }
+        model.work(2, 0);
+    }
+    model.flush(0..4_000, true);
+    model.work(2, 0);
+    model.check_readers();
+    let left: u64 = model.version.tables().map(|table| table.meta.tombstones).sum();
+    assert_eq!(left, 0, "{:?}", model.version);
+}
+
+fn dropped(tables: &[(usize, TableMeta)], begin: u32, end: u32, running: &Running) -> Vec<u64> {
+    let (begin, end) = (begin.to_be_bytes(), end.to_be_bytes());
+    let inside = tables_inside(&version(tables), Some(&begin), Some(&end), running);
+    let mut numbers: Vec<u64> = inside.iter().map(|(_, table)| table.meta.number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Tables wholly within the range are dropped, at every level; the end is not
+/// in the range, but a bound may be there.
+#[test]
+fn only_tables_within_the_range_are_dropped() {
+    let idle = Running::default();
+    let tables = [
+        (0, meta(9, 1, 10, 19)),
+        (3, meta(8, 1, 12, 18)),
+        (BOTTOM, meta(1, 1, 0, 9)),
+        (BOTTOM, meta(2, 1, 10, 19)),
+        (BOTTOM, meta(3, 1, 20, 29)),
+    ];
+    assert_eq!(dropped(&tables, 10, 20, &idle), [2, 8, 9]);
+    assert_eq!(dropped(&tables, 0, 30, &idle), [1, 2, 3, 8, 9]);
+    assert_eq!(dropped(&tables, 10, 19, &idle), [0u64; 0], "19 stays, and what is over it");
+    let mut bound = tables.clone();
+    bound[3].1.largest = InternalKey::new(&19u32.to_be_bytes(), TRAILER_NEWEST);
+    assert_eq!(dropped(&bound, 10, 19, &idle), [2, 8]);
+}
+
+/// A table over an older one that stays is not dropped: it may have deleted or
+/// overwritten what is there.
+#[test]
+fn nothing_comes_back_because_a_newer_table_was_dropped() {
+    let idle = Running::default();
+    let tables = [
+        (0, meta(9, 1, 10, 12)),
+        (0, meta(8, 1, 11, 25)),
+        (0, meta(7, 1, 10, 15)),
+        (4, meta(6, 1, 13, 14)),
+        (BOTTOM, meta(1, 1, 14, 40)),
+    ];
+    // 1 goes on behind the range, so 6 and 7 over it stay, and 9 over 7.
+    assert_eq!(dropped(&tables, 10, 20, &idle), [0u64; 0]);
+    let mut apart = tables.clone();
+    apart[4].1.smallest = InternalKey::new(&16u32.to_be_bytes(), 0);
+    assert_eq!(dropped(&apart, 10, 20, &idle), [6, 7], "9 is over 8, which stays");
+    let version = version(&apart);
+    let mut running = Running::default();
+    let compacted = vec![Arc::clone(&version.level(4).tables()[0])];
+    running.add(&Plan::new(&version, (4, 5), [compacted, Vec::new()], Reason::LevelSize));
+    assert_eq!(dropped(&apart, 10, 20, &running), [0u64; 0], "6 is being compacted");
+}

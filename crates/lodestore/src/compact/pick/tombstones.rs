@@ -1,0 +1,148 @@
+//! Collecting tombstones where no level is too large: a table that is mostly
+//! tombstones, has old ones, or deletes ranges that hold much below, is taken
+//! down a level, and on to the last, where tombstones go.
+//!
+//! What makes this end: a plan takes its tables to a deeper level, or rewrites
+//! a table in which every tombstone can go, so that none is left.
+
+use std::sync::Arc;
+
+use super::{BOTTOM, Picker, Plan, Reason, total_bytes};
+use crate::key::{SequenceNumber, TRAILER_NEWEST};
+use crate::range_deletes::Fragments;
+use crate::tables::TableFile;
+
+/// Space that a range delete frees must be at least this part of what is
+/// rewritten for it.
+const FREED_PART_MIN: u64 = 4;
+
+/// When tombstones are collected before a level is too large.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TombstoneLimits {
+    /// Tables with this part of tombstones among their entries; 0: never.
+    pub(crate) percent: u64,
+    /// Tables whose tombstones may be this old; 0: never.
+    pub(crate) age_seconds: u64,
+    /// The time now.
+    pub(crate) unix_seconds: u64,
+    /// Tombstones up to this number are seen by everybody.
+    pub(crate) oldest_snapshot: SequenceNumber,
+}
+
+impl TombstoneLimits {
+    fn is_dense(&self, tombstones: u64, entries: u64) -> bool {
+        self.percent > 0
+            && tombstones > 0
+            && tombstones.saturating_mul(100) >= entries.saturating_mul(self.percent)
+    }
+
+    fn is_aged(&self, table: &TableFile) -> bool {
+        let created = table.meta.created_unix_seconds;
+        self.age_seconds > 0
+            && created > 0
+            && self.unix_seconds.saturating_sub(created) >= self.age_seconds
+    }
+}
+
+impl Picker<'_> {
+    /// The plan that collects tombstones, from level 0 down.
+    pub(super) fn tombstones(&self) -> Option<Plan> {
+        let limits = &self.limits.tombstones;
+        if limits.percent == 0 && limits.age_seconds == 0 {
+            return None;
+        }
+        self.level0_tombstones().or_else(|| {
+            (1..=BOTTOM).find_map(|level| {
+                let tables = self.version.level(level).tables().iter();
+                let mut due = tables.filter(|table| has_tombstones(table)).filter(|table| {
+                    !self.running.has_any([*table]) && self.is_due(level, &[Arc::clone(table)])
+                });
+                due.find_map(|table| self.collect(level, table))
+            })
+        })
+    }
+
+    fn level0_tombstones(&self) -> Option<Plan> {
+        if !self.version.level(0).tables().iter().any(|table| has_tombstones(table)) {
+            return None;
+        }
+        let mut groups = self.level0_groups();
+        groups.retain(|group| !self.running.has_any(group));
+        let due = (0..groups.len()).filter(|&index| self.is_due(0, &groups[index]));
+        due.into_iter().find_map(|index| self.level0_group(&groups, index))
+    }
+
+    /// True if the tombstones of `tables` should be collected.
+    fn is_due(&self, level: usize, tables: &[Arc<TableFile>]) -> bool {
+        let limits = &self.limits.tombstones;
+        let with_tombstones = || tables.iter().filter(|table| has_tombstones(table));
+        let tombstones = with_tombstones().map(|t| t.meta.tombstones + t.meta.range_tombstones);
+        let entries = tables.iter().map(|table| table.meta.entries).sum();
+        limits.is_dense(tombstones.sum(), entries)
+            || with_tombstones().any(|table| limits.is_aged(table))
+            || with_tombstones().any(|table| limits.percent > 0 && self.frees_much(level, table))
+    }
+
+    /// Below level 0: down a level, or in place where nothing is below.
+    fn collect(&self, level: usize, table: &Arc<TableFile>) -> Option<Plan> {
+        let ends = (&table.meta.smallest.user_key[..], &table.meta.largest.user_key[..]);
+        let (first, last) = (Some(ends.0), Some(ends.1));
+        if (level + 1..=BOTTOM).any(|deeper| self.version.overlaps(deeper, first, last)) {
+            return self.table(level, table);
+        }
+        if table.meta.sequence_max > self.limits.tombstones.oldest_snapshot {
+            return None; // some would stay, and it would be due again
+        }
+        let inputs = [vec![Arc::clone(table)], Vec::new()];
+        let plan = Plan::new(self.version, (level, level), inputs, Reason::Tombstones);
+        self.running.allows(self.version.order(), &plan).then_some(plan)
+    }
+
+    /// True if the range deletes of a table free much for what their
+    /// compaction rewrites.
+    fn frees_much(&self, level: usize, table: &TableFile) -> bool {
+        let Some(deletes) = table.opened().map(|table| table.range_deletes()) else {
+            return false;
+        };
+        if deletes.is_empty() {
+            return false;
+        }
+        let (smallest, largest) = (&table.meta.smallest.user_key, &table.meta.largest.user_key);
+        let mut freed = 0;
+        let mut rewritten = table.meta.bytes;
+        for deeper in level + 1..=BOTTOM {
+            let below = self.version.overlapping(deeper, Some(smallest), Some(largest));
+            let freed_here: u64 = below.iter().map(|b| self.freed_bytes(deletes, b)).sum();
+            if freed == 0 && rewritten == table.meta.bytes {
+                // The first level with something: there it will be compacted to.
+                rewritten += total_bytes(&below).saturating_sub(freed_here);
+            }
+            freed += freed_here;
+        }
+        freed > 0 && freed.saturating_mul(FREED_PART_MIN) >= rewritten
+    }
+
+    /// How much of a deeper table range deletes free, roughly: what lies at the
+    /// edge of a range counts half.
+    fn freed_bytes(&self, deletes: &Fragments, below: &TableFile) -> u64 {
+        let (order, meta) = (self.version.order(), &below.meta);
+        let visible = self.limits.tombstones.oldest_snapshot;
+        let (first, last) = (&meta.smallest.user_key[..], &meta.largest.user_key[..]);
+        let newest = meta.sequence_override.unwrap_or(meta.sequence_max);
+        if deletes.cover((first, last), meta.largest.trailer == TRAILER_NEWEST, newest, visible) {
+            return meta.bytes;
+        }
+        let holds_an_end = deletes.iter().any(|fragment| {
+            let within =
+                |key: &[u8]| order.compare(first, key).is_le() && order.compare(key, last).is_le();
+            let seen = fragment.sequences.iter().any(|&s| s <= visible && s > newest);
+            seen && within(&fragment.start) != within(&fragment.end)
+        });
+        if holds_an_end { meta.bytes / 2 } else { 0 }
+    }
+}
+
+/// True if a table has tombstones of any kind.
+pub(super) fn has_tombstones(table: &TableFile) -> bool {
+    table.meta.tombstones > 0 || table.meta.range_tombstones > 0
+}
