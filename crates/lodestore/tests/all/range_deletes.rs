@@ -21,7 +21,7 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 fn value(i: u32) -> Vec<u8> {
-    (0..25).flat_map(|j| (i.wrapping_mul(0x9e37_79b9) ^ j * 0x85eb_ca6b).to_le_bytes()).collect()
+    (0..25u32).flat_map(|j| (i * 25 + j).wrapping_mul(0x9e37_79b9).to_le_bytes()).collect()
 }
 
 /// A database of `KEYS` keys, all of them in tables of the last level.
