@@ -9,7 +9,7 @@ const KEYS: u32 = 4_000;
 fn options() -> Options {
     let mut options =
         Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
-    options.family.memtable_bytes = 64 << 10;
+    options.family.memtable_bytes = 16 << 10;
     options.family.table_bytes = 16 << 10;
     options.family.block_bytes = 1 << 10;
     options.family.compression = Compression::None;
