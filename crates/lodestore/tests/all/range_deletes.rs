@@ -1,6 +1,6 @@
 //! Deleting many keys: what is read, what is given back, and when.
 
-use lodestore::{Counter, Db, MemFs, Options, ReadOptions};
+use lodestore::{Compression, Counter, Db, MemFs, Options, ReadOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ const KEYS: u32 = 4_000;
 fn options() -> Options {
     let mut options =
         Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
-    options.family.memtable_bytes = 64 << 10;
+    options.family.memtable_bytes = 16 << 10;
     options.family.table_bytes = 16 << 10;
     options.family.block_bytes = 1 << 10;
+    options.family.compression = Compression::None;
     options.family.level1_bytes = 64 << 10;
     options
 }
@@ -21,7 +22,7 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 fn value(i: u32) -> Vec<u8> {
-    (0..25).flat_map(|j| (i.wrapping_mul(0x9e37_79b9) ^ j * 0x85eb_ca6b).to_le_bytes()).collect()
+    (0..25u32).flat_map(|j| (i * 25 + j).wrapping_mul(0x9e37_79b9).to_le_bytes()).collect()
 }
 
 /// A database of `KEYS` keys, all of them in tables of the last level.
@@ -51,7 +52,8 @@ fn a_range_that_was_deleted_gives_its_space_back_by_itself() {
     db.wait_for_background().unwrap();
     let after = db.stats().table_bytes();
     assert!(after * 100 < before * 55, "{after} of {before} bytes are left");
-    assert!(count(&db, Counter::TablesDropped) > 10);
+    let dropped = count(&db, Counter::TablesDropped);
+    assert!(dropped >= 8, "{dropped} tables");
     let read = count(&db, Counter::CompactionBytesRead) as f64 / before as f64;
     assert!(read < 1.5, "{read:.2} times the database was read");
     let expected: Vec<_> = (0..1_000).chain(3_000..KEYS).map(key).collect();
@@ -167,7 +169,7 @@ fn files_in_a_range_are_dropped() {
     let before = db.stats().table_bytes();
     db.delete_range(&key(1_005), &key(2_995)).unwrap();
     let dropped = db.delete_files_in_range(Some(&key(1_005)), Some(&key(2_995))).unwrap();
-    assert!(dropped > 10, "{dropped} tables");
+    assert!(dropped >= 8, "{dropped} tables");
     assert!(db.stats().table_bytes() * 100 < before * 60);
     let expected: Vec<_> = (0..1_005).chain(2_995..KEYS).map(key).collect();
     assert_eq!(keys(&db), expected);
