@@ -13,3 +13,4 @@ mod crash;
 mod faults;
 mod failures;
 mod descriptors;
+mod memory;
