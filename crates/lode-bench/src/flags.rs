@@ -111,9 +111,13 @@ pub struct Flags {
     #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
     pub cache_size: OrDefault,
 
-    /// Has no effect: each table's file is kept open
+    /// Files that may be open for reading; 0 = as many as the process may open
     #[arg(long, default_value = "0", value_parser = parse_count, value_name = "N")]
     pub open_files: u64,
+
+    /// One limit on memtables, cache, indexes, filters and buffers; the cache gets what the others leave
+    #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
+    pub memory_budget: OrDefault,
 
     /// Bits of the filter for each key; 0 = no filter
     #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "BITS", allow_negative_numbers = true)]

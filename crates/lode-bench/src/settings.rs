@@ -225,6 +225,13 @@ fn engine_options(
     if let Some(bytes) = flags.cache_size.0 {
         options.cache_bytes = bytes as usize;
     }
+    if let Some(bytes) = positive(flags.memory_budget) {
+        if flags.cache_size.0.is_some() {
+            return usage("--memory_budget sizes the cache: leave --cache_size out".to_string());
+        }
+        options.memory_bytes = Some(bytes as usize);
+    }
+    options.open_files_max = (flags.open_files > 0).then_some(flags.open_files as usize);
     if let Some(threads) = positive(flags.background_threads) {
         options.background_threads = threads as usize;
     }
@@ -237,13 +244,6 @@ fn notes(flags: &Flags) -> Vec<String> {
     if flags.reuse_logs {
         notes.push(
             "--reuse_logs changes nothing: Lodestore always recycles the segments of its log"
-                .to_string(),
-        );
-    }
-    if flags.open_files > 0 {
-        notes.push(
-            "--open_files changes nothing: Lodestore keeps each table's file open while the table \
-             is part of the database"
                 .to_string(),
         );
     }
@@ -327,6 +327,9 @@ mod tests {
         assert_eq!(options.family.block_bytes, 8 << 10);
         assert_eq!(options.family.filter_bits_per_key, 0);
         assert_eq!((options.cache_bytes, options.background_threads), (1 << 30, 3));
+        let options = settings("--memory_budget 64M --open_files 9").expect("valid").engine;
+        assert_eq!((options.memory_bytes, options.open_files_max), (Some(64 << 20), Some(9)));
+        assert!(settings("--memory_budget 64M --cache_size 1M").is_err());
         let defaults = Options::default();
         let options = settings("--write_buffer_size 0 --cache_size -1").expect("valid").engine;
         assert_eq!(options.family.memtable_bytes, defaults.family.memtable_bytes);

@@ -16,6 +16,9 @@ use crate::sync::{Arc, Mutex, OnceLock, Weak};
 /// Less is not worth dividing.
 pub(crate) const BUDGET_BYTES_MIN: usize = 64 << 10;
 
+/// A smaller buffer would make a system call for each block.
+const BUFFER_BYTES_MIN: usize = 8 << 10;
+
 /// What memory is reserved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -270,6 +273,12 @@ pub(crate) struct Charge {
 impl Charge {
     pub(crate) fn new(account: &Arc<Account>, item: Item) -> Charge {
         Charge { account: Arc::clone(account), item }
+    }
+
+    /// How large a buffer may be where `wanted` bytes would be best: no large
+    /// part of a small budget.
+    pub(crate) fn buffer_bytes(&self, wanted: usize) -> usize {
+        wanted.min((self.account.budget.usable_bytes() / 256).max(BUFFER_BYTES_MIN))
     }
 
     /// Reserves `bytes`. Never fails and never waits: who can wait asks first.

@@ -130,12 +130,15 @@ impl Cache {
         }
         for shard in &self.shards {
             let room = self.capacity_bytes() / self.shards.len();
-            let evicted = shard.lock().make_room(room);
+            let mut shard = shard.lock();
+            let evicted = shard.make_room(room);
             self.count(0, &evicted);
+            drop(shard);
         }
     }
 
-    /// Counts a block of `taken` bytes that came, and blocks that went.
+    /// Counts a block of `taken` bytes that came, and blocks that went. Under
+    /// the shard's lock, so that nothing goes before its coming was counted.
     fn count(&self, taken: usize, evicted: &[Arc<[u8]>]) {
         let given = evicted.iter().map(|block| block.len() + OVERHEAD_BYTES).sum::<usize>();
         if taken == given {
@@ -164,8 +167,11 @@ impl Cache {
         let key = Key { file, offset };
         let room = self.capacity_bytes() / self.shards.len();
         // What falls out is freed after the lock is released.
-        let (taken, evicted) = self.shard(key).lock().insert(key, kind, block, room);
+        let mut shard = self.shard(key).lock();
+        let (taken, evicted) = shard.insert(key, kind, block, room);
         self.count(taken, &evicted);
+        drop(shard);
+        drop(evicted);
     }
 
     fn shard(&self, key: Key) -> &Mutex<Shard> {

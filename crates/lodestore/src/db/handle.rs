@@ -77,7 +77,12 @@ impl Db {
 
     /// Opens the database for reading only. Nothing on disk is changed, and no
     /// lock is taken: it shows the state at this moment, and a writer in
-    /// another process may remove files that it needs later.
+    /// another process may remove files that it needs later. The log is read
+    /// into memory.
+    ///
+    /// # Errors
+    /// As [`Db::open`]; `InvalidArgument` if the log takes more memory than
+    /// [`Options::memory_bytes`] leaves to memtables.
     pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         super::open::open_read_only(path.as_ref(), options).map(Db::new)
     }

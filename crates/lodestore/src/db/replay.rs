@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::batch::{BatchRef, FamilyId, Record};
+use crate::budget::Item;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::{Kind, SequenceNumber};
@@ -131,11 +132,24 @@ pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> 
     Ok(())
 }
 
-/// Replays into memtables only, however large they get.
+/// Replays into memtables only.
+///
+/// # Errors
+/// `InvalidArgument` if they exceed their share of a limit on memory.
 pub(crate) fn into_memtables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> {
     let mut commit = engine.commit.lock();
     let mut replay = Replay { engine, commit: &mut commit, edit: VersionEdit::default() };
-    replay.run(log, &mut |_| Ok(()))?;
+    let budget = engine.shared.memory.budget();
+    replay.run(log, &mut |_| {
+        let (active, sealed) = budget.memtable_bytes();
+        if active + sealed <= budget.memtable_share() {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "the log is too long to be read into the memory that is allowed: \
+             open the database for writing once, or with more memory",
+        ))
+    })?;
     engine.shared.visible.publish(commit.last_sequence);
     Ok(())
 }
@@ -184,8 +198,13 @@ impl Replay<'_> {
             && self.engine.versions.log_number(family.0).is_some_and(|first| segment >= first)
     }
 
-    /// Writes memtables that are full to tables.
+    /// Writes memtables that are full to tables, or all of them if together
+    /// they hold what may fill before a flush.
     fn write_full(&mut self, created: &Mutex<Vec<u64>>) -> Result<()> {
+        let memory = &self.engine.shared.memory;
+        if memory.used(Item::Memtables) >= memory.budget().memtable_share() / 2 {
+            return self.write_all(created);
+        }
         let full = std::mem::take(&mut self.commit.full);
         full.into_iter().try_for_each(|family| self.write(family, created))
     }

@@ -23,7 +23,7 @@ use super::meta::{TableFormat, TableMeta};
 use super::properties::Properties;
 use super::range_section;
 
-/// Bytes gathered before they are appended to the file.
+/// Bytes gathered before they are appended to the file, if memory allows.
 const WRITE_BYTES: usize = 256 << 10;
 /// Larger blocks than this are not asked for: offsets in a block of several
 /// entries are 32 bits.
@@ -56,8 +56,15 @@ impl TableBuilder {
         settings.block_bytes = settings.block_bytes.min(BLOCK_BYTES_MAX);
         let compressor = Compressor::new(settings.compression)
             .map_err(|error| Error::io(path, "prepare compression of", error))?;
-        let mut out = Output { file, path: path.to_path_buf(), buffer: Vec::new(), written: 0 };
+        let mut out = Output {
+            file,
+            path: path.to_path_buf(),
+            buffer: Vec::new(),
+            buffer_bytes_max: settings.buffers.buffer_bytes(WRITE_BYTES),
+            written: 0,
+        };
         out.buffer.extend_from_slice(&encode_header(id));
+        let memory = settings.buffers.reserve(out.buffer_bytes_max);
         Ok(TableBuilder {
             out,
             id,
@@ -73,7 +80,7 @@ impl TableBuilder {
                 ..Properties::default()
             },
             compressor,
-            memory: settings.buffers.reserve(WRITE_BYTES),
+            memory,
             settings,
             range_deletes: Fragments::default(),
         })
@@ -161,7 +168,7 @@ impl TableBuilder {
 
     /// About what the builder holds.
     fn memory_bytes(&self) -> usize {
-        WRITE_BYTES + 3 * self.settings.block_bytes + self.directory.memory_bytes()
+        self.out.buffer_bytes_max + 3 * self.settings.block_bytes + self.directory.memory_bytes()
     }
 
     /// Writes what is left, syncs and closes the file. The caller sets the
@@ -249,6 +256,8 @@ struct Output {
     file: Box<dyn WritableFile>,
     path: PathBuf,
     buffer: Vec<u8>,
+    /// The buffer is appended to the file when it has this many.
+    buffer_bytes_max: usize,
     written: u64,
 }
 
@@ -259,7 +268,7 @@ impl Output {
     }
 
     fn write_if_full(&mut self) -> Result<()> {
-        if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
+        if self.buffer.len() >= self.buffer_bytes_max { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<()> {

@@ -15,3 +15,4 @@ mod crash;
 mod faults;
 mod failures;
 mod descriptors;
+mod memory;
