@@ -284,8 +284,7 @@ mod tests {
         let closed = gate.lock();
         let waits = Arc::clone(&gate);
         scheduler.submit(Lane::Soon, move || drop(waits.lock()));
-        for (name, lane) in
-            [(1, Lane::Steady), (2, Lane::Steady), (3, Lane::Soon), (4, Lane::Soon)]
+        for (name, lane) in [(1, Lane::Steady), (2, Lane::Steady), (3, Lane::Soon), (4, Lane::Soon)]
         {
             let done = Arc::clone(&done);
             scheduler.submit(lane, move || done.lock().push(name));

@@ -236,7 +236,8 @@ impl RustApi {
             let family = self.family(&change.family)?;
             add(&mut batch, &family, change);
         }
-        let written = self.opened()?.db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch);
+        let written =
+            self.opened()?.db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch);
         self.check(written).map(|_| Output::Done)
     }
 
@@ -380,6 +381,7 @@ pub fn kind(error: &Error) -> &'static str {
         Error::Incompatible { .. } => "Incompatible",
         Error::InvalidArgument { .. } => "InvalidArgument",
         Error::Busy { .. } => "Busy",
+        Error::Stalled { .. } => "Stalled",
         Error::Missing { .. } => "Missing",
         Error::MergeFailed { .. } => "MergeFailed",
         Error::ReadOnly { .. } => "ReadOnly",

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use crate::compact::pick::debt_bytes;
 use crate::batch::{FamilyId, Record, WriteBatch};
+use crate::compact::pick::debt_bytes;
 use crate::error::{Error, Result, StallCause};
 use crate::options::WriteOptions;
 use crate::stats::Counter;
@@ -97,9 +97,10 @@ impl Engine {
         let (scheduler, pacer) = (&self.shared.scheduler, &family.pacer);
         let begin = scheduler.now();
         let mut waited: Option<(StallCause, bool)> = None;
+        let mut stopped_by = None;
         let number = pacer.lock().join();
         let result = loop {
-            if let Err(error) = self.may_wait(family, waited) {
+            if let Err(error) = self.may_wait(family, stopped_by) {
                 break Err(error);
             }
             let fill = self.active_fill(family);
@@ -113,7 +114,8 @@ impl Engine {
             if let Err(error) = patience.check(cause, now) {
                 break Err(error);
             }
-            // The cause that it waited for first is the one that is told.
+            stopped_by = is_stop.then_some(cause);
+            // The cause that it waited for first is the one that is counted.
             let (first, was_stop) = waited.unwrap_or((cause, false));
             waited = Some((first, was_stop || is_stop));
             let left = patience.until.map_or(time, |until| time.min(until - now));
@@ -135,17 +137,17 @@ impl Engine {
     /// # Errors
     /// If waiting on would be in vain: writing has failed, or what must happen
     /// first has.
-    fn may_wait(&self, family: &FamilyCore, waited: Option<(StallCause, bool)>) -> Result<()> {
+    fn may_wait(&self, family: &FamilyCore, stopped_by: Option<StallCause>) -> Result<()> {
         self.health.check()?;
         if self.families.load().get(family.id).is_none() {
             return Err(Error::missing(format!("family {:?}", family.name)));
         }
-        let Some((cause, true)) = waited else { return Ok(()) };
-        let state = self.background.lock();
-        match cause {
-            StallCause::Flush => state.retrying_flush.clone().map_or(Ok(()), Err),
-            _ => state.compaction_failure().map_or(Ok(()), Err),
-        }
+        let failure = match stopped_by {
+            None => None,
+            Some(StallCause::Flush) => self.background.lock().retrying_flush.clone(),
+            Some(_) => self.background.lock().compaction_failure(),
+        };
+        failure.map_or(Ok(()), Err)
     }
 
     /// Tells writers how far behind flushes and compactions are now.

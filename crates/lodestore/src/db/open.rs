@@ -36,9 +36,9 @@ use super::engine::Engine;
 use super::family::{DEFAULT_NAME, Families, FamilyCore, Shared};
 use super::health::Health;
 use super::logs::{ActiveLog, Logs};
-use super::stalls::StallLog;
 use super::replay;
 use super::snapshot::SnapshotList;
+use super::stalls::StallLog;
 use super::view::{View, Views, VisibleSequence};
 use super::write::CommitQueue;
 

@@ -65,11 +65,8 @@ fn counters(cause: StallCause) -> Option<[Counter; 3]> {
 /// What writers waited for so far, by cause.
 pub(crate) fn table(statistics: &Statistics) -> String {
     let mut text = String::from("cause         slowdowns        stops  milliseconds\n");
-    let causes = [
-        ("flush", StallCause::Flush),
-        ("level0", StallCause::Level0),
-        ("debt", StallCause::Debt),
-    ];
+    let causes =
+        [("flush", StallCause::Flush), ("level0", StallCause::Level0), ("debt", StallCause::Debt)];
     for (name, cause) in causes {
         let Some(counted) = counters(cause) else { continue };
         let [micros, slowdowns, stops] = counted.map(|counter| statistics.get(counter));

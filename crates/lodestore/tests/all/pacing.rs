@@ -4,7 +4,8 @@
 //! A merge operator that stops at a gate keeps a flush from ending.
 
 use lodestore::{
-    Counter, Db, Error, Family, MemFs, MergeOperator, Options, StallCause, WriteOptions,
+    Counter, Db, Error, Family, FamilyOptions, MemFs, MergeOperator, Options, StallCause,
+    WriteOptions,
 };
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -66,7 +67,12 @@ impl Blocked {
     fn new() -> Result<Blocked, Error> {
         let (disk, gate) = (MemFs::new(), Arc::new(Gate::default()));
         let db = Db::open("pacing", Blocked::options(&disk, &gate))?;
-        let other = db.create_family("other", Default::default())?;
+        let options = FamilyOptions {
+            memtable_bytes: MEMTABLE_BYTES,
+            sealed_memtables_max: 4,
+            ..FamilyOptions::default()
+        };
+        let other = db.create_family("other", options)?;
         gate.set_closed(true);
         db.put(b"gated", b"1")?;
         db.merge(b"gated", b"2")?;
@@ -76,10 +82,8 @@ impl Blocked {
     }
 
     fn fill(&mut self) -> Result<(), Error> {
-        let short = WriteOptions {
-            deadline: Some(Duration::from_millis(5)),
-            ..WriteOptions::default()
-        };
+        let short =
+            WriteOptions { deadline: Some(Duration::from_millis(5)), ..WriteOptions::default() };
         let mut refused = 0;
         // Near the limit a refusal is a matter of a moment: many in a row are not.
         while refused < 20 {
@@ -162,5 +166,20 @@ fn a_family_that_is_behind_holds_up_no_other() -> Result<(), Error> {
     assert!(lines.contains("memtables wait for their flush"), "{lines}");
     let stats = blocked.db.stats();
     assert!(stats.stops > 0 && stats.stall_micros > 100_000, "{stats:?}");
+    blocked.check()
+}
+
+/// Each family may have as many memtables waiting as its own options say.
+#[test]
+fn each_family_has_room_of_its_own() -> Result<(), Error> {
+    let blocked = Blocked::new()?;
+    let sealed = |family: &Family| family.property("lodestore.num-immutable-mem-table");
+    assert_eq!(sealed(&blocked.db).as_deref(), Some("1"));
+    let mut key = 0u32;
+    while blocked.other.put_with(&NOW, &key.to_be_bytes(), &VALUE).is_ok() {
+        key += 1;
+        assert!(key < 1000, "the limit is met some time");
+    }
+    assert_eq!(sealed(&blocked.other).as_deref(), Some("4"));
     blocked.check()
 }

@@ -146,7 +146,8 @@ fn write(db: &Db, families: &Families, writer: &Writer, done: u64, seed: u64) ->
     for index in done + 1.. {
         let sync = random.one_in(40);
         let mut batch = writer.batch(index, families);
-        if let Err(error) = db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch) {
+        if let Err(error) = db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch)
+        {
             return error;
         }
         acknowledge(writer.id, index);

@@ -54,9 +54,8 @@ fn the_rate_falls_without_a_step() {
 #[test]
 fn each_table_of_level_0_slows_writers_down() {
     let options = FamilyOptions::default();
-    let at = |tables| {
-        rate(pace(&Load { level0_tables: tables, ..Load::default() }, &options, &rates()))
-    };
+    let at =
+        |tables| rate(pace(&Load { level0_tables: tables, ..Load::default() }, &options, &rates()));
     assert!((0..=20).all(|tables| at(tables) == f64::INFINITY));
     assert!((21..=36).map(at).collect::<Vec<_>>().is_sorted_by(|a, b| a > b));
     assert!(at(35) > 0.0 && at(36) == 0.0);
