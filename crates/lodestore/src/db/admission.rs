@@ -20,7 +20,7 @@ use super::engine::Engine;
 use super::family::FamilyCore;
 use super::pacer::Turn;
 use super::pressure::{self, Load};
-use super::stalls::Wait;
+use super::stalls::{LONG, Wait};
 
 /// How long a write may wait.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,7 +97,7 @@ impl Engine {
         let (scheduler, pacer) = (&self.shared.scheduler, &family.pacer);
         let begin = scheduler.now();
         let mut waited: Option<(StallCause, bool)> = None;
-        let mut stopped_by = None;
+        let (mut stopped_by, mut evidence) = (None, None);
         let number = pacer.lock().join();
         let result = loop {
             if let Err(error) = self.may_wait(family, stopped_by) {
@@ -115,21 +115,23 @@ impl Engine {
                 break Err(error);
             }
             stopped_by = is_stop.then_some(cause);
+            if evidence.is_none() && now.saturating_sub(begin) >= LONG / 2 {
+                let load = line.load(fill);
+                drop(line);
+                evidence = Some(self.describe(family, &load));
+                continue;
+            }
             // The cause that it waited for first is the one that is counted.
             let (first, was_stop) = waited.unwrap_or((cause, false));
             waited = Some((first, was_stop || is_stop));
             let left = patience.until.map_or(time, |until| time.min(until - now));
             drop(scheduler.wait_on(&pacer.changed, &pacer.line, line, left));
         };
-        let load = {
-            let mut line = pacer.lock();
-            line.leave(number);
-            line.load(self.active_fill(family))
-        };
+        pacer.lock().leave(number);
         pacer.wake(); // the next in line is the first now
         if let Some((cause, is_stop)) = waited {
             let wait = Wait { cause, begin, end: scheduler.now(), is_stop };
-            self.count_wait(family, wait, &load);
+            self.count_wait(family, wait, evidence.as_deref());
         }
         result
     }
