@@ -48,7 +48,9 @@ impl Counts {
 
     /// Seconds that writers were held back, summed over the writers.
     pub fn stall_seconds(&self) -> f64 {
-        let micros = self.get(Counter::StallLevel0Micros) + self.get(Counter::StallMemtableMicros);
+        let micros = self.get(Counter::StallLevel0Micros)
+            + self.get(Counter::StallMemtableMicros)
+            + self.get(Counter::StallDebtMicros);
         micros as f64 / 1e6
     }
 }

@@ -111,6 +111,7 @@ fn advice(error: &Error) -> &'static str {
         Error::Io { .. } => "see to the disk, the path and its permissions, then try again",
         Error::Corruption { .. } => "restore from a checkpoint, or copy out what can still be read",
         Error::Incompatible { .. } => "use the version of lode that wrote it, or a newer one",
+        Error::Stalled { .. } => "try again later: background work is behind",
         Error::Busy { .. } => "wait until the other program has closed it",
         Error::Missing { .. } => "check the path and the name; put and load can --create",
         Error::ReadOnly { .. } => "see to the cause, then open it again",

@@ -34,7 +34,9 @@ impl Bucket {
         self.refill(now, bytes_per_second);
         if self.balance < 0.0 {
             let seconds = -self.balance / bytes_per_second.max(1.0);
-            return Err(Duration::from_secs_f64(seconds.min(WAIT_SECONDS_MAX)));
+            let wait = Duration::from_secs_f64(seconds.min(WAIT_SECONDS_MAX));
+            // A wait that is rounded to nothing would never end.
+            return Err(wait.max(Duration::from_nanos(1)));
         }
         self.balance -= bytes as f64;
         Ok(())
@@ -114,6 +116,10 @@ mod tests {
         bucket.charge(Duration::ZERO, 0.0, u64::MAX);
         let wait = bucket.take(Duration::ZERO, 0.0, 1).expect_err("much is owed");
         assert!(wait <= Duration::from_secs(3600));
+        let mut bucket = Bucket::default();
+        bucket.charge(Duration::ZERO, 1e9, 1);
+        let (now, rate) = (Duration::ZERO, 1e12);
+        assert!(bucket.take(now, rate, 1).is_err_and(|wait| !wait.is_zero()), "waits end");
         assert_eq!(Bucket::default().take(Duration::MAX, f64::MAX, u64::MAX), Ok(()));
     }
 }

@@ -397,6 +397,7 @@ pub fn kind(error: &Error) -> &'static str {
         Error::Incompatible { .. } => "Incompatible",
         Error::InvalidArgument { .. } => "InvalidArgument",
         Error::Busy { .. } => "Busy",
+        Error::Stalled { .. } => "Stalled",
         Error::Missing { .. } => "Missing",
         Error::MergeFailed { .. } => "MergeFailed",
         Error::ReadOnly { .. } => "ReadOnly",

@@ -20,7 +20,7 @@ use super::engine::Engine;
 use super::family::FamilyCore;
 use super::pacer::Turn;
 use super::pressure::{self, Load};
-use super::stalls::Wait;
+use super::stalls::{LONG, Wait};
 
 /// How long a write may wait.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,9 +97,10 @@ impl Engine {
         let (scheduler, pacer) = (&self.shared.scheduler, &family.pacer);
         let begin = scheduler.now();
         let mut waited: Option<(StallCause, bool)> = None;
+        let (mut stopped_by, mut evidence) = (None, None);
         let number = pacer.lock().join();
         let result = loop {
-            if let Err(error) = self.may_wait(family, waited) {
+            if let Err(error) = self.may_wait(family, stopped_by) {
                 break Err(error);
             }
             let fill = self.active_fill(family);
@@ -113,21 +114,24 @@ impl Engine {
             if let Err(error) = patience.check(cause, now) {
                 break Err(error);
             }
-            // The cause that it waited for first is the one that is told.
+            stopped_by = is_stop.then_some(cause);
+            if evidence.is_none() && now.saturating_sub(begin) >= LONG / 2 {
+                let load = line.load(fill);
+                drop(line);
+                evidence = Some(self.describe(family, &load));
+                continue;
+            }
+            // The cause that it waited for first is the one that is counted.
             let (first, was_stop) = waited.unwrap_or((cause, false));
             waited = Some((first, was_stop || is_stop));
             let left = patience.until.map_or(time, |until| time.min(until - now));
             drop(scheduler.wait_on(&pacer.changed, &pacer.line, line, left));
         };
-        let load = {
-            let mut line = pacer.lock();
-            line.leave(number);
-            line.load(self.active_fill(family))
-        };
+        pacer.lock().leave(number);
         pacer.wake(); // the next in line is the first now
         if let Some((cause, is_stop)) = waited {
             let wait = Wait { cause, begin, end: scheduler.now(), is_stop };
-            self.count_wait(family, wait, &load);
+            self.count_wait(family, wait, evidence.as_deref());
         }
         result
     }
@@ -135,17 +139,17 @@ impl Engine {
     /// # Errors
     /// If waiting on would be in vain: writing has failed, or what must happen
     /// first has.
-    fn may_wait(&self, family: &FamilyCore, waited: Option<(StallCause, bool)>) -> Result<()> {
+    fn may_wait(&self, family: &FamilyCore, stopped_by: Option<StallCause>) -> Result<()> {
         self.health.check()?;
         if self.families.load().get(family.id).is_none() {
             return Err(Error::missing(format!("family {:?}", family.name)));
         }
-        let Some((cause, true)) = waited else { return Ok(()) };
-        let state = self.background.lock();
-        match cause {
-            StallCause::Flush => state.retrying_flush.clone().map_or(Ok(()), Err),
-            _ => state.compaction_failure().map_or(Ok(()), Err),
-        }
+        let failure = match stopped_by {
+            None => None,
+            Some(StallCause::Flush) => self.background.lock().retrying_flush.clone(),
+            Some(_) => self.background.lock().compaction_failure(),
+        };
+        failure.map_or(Ok(()), Err)
     }
 
     /// Tells writers how far behind flushes and compactions are now.

@@ -25,7 +25,7 @@ use super::write::CommitQueue;
 ///
 /// Locks, in the order in which they may be taken while another is held:
 /// `commit`, then `background`, then those inside `versions`, `logs`, a
-/// family's views.
+/// family's views and its pacer, the limiter.
 pub(crate) struct Engine {
     pub(crate) options: Options,
     pub(crate) shared: Arc<Shared>,

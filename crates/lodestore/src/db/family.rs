@@ -176,8 +176,8 @@ impl Family {
     ///
     /// # Errors
     /// `InvalidArgument` for a key or value over the limits, `ReadOnly` after
-    /// an earlier failure, `Io` if the log could not be written: nothing was
-    /// stored then.
+    /// an earlier failure, `Io` if the log could not be written, `Stalled` if
+    /// the options do not let it wait: nothing was stored then.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_with(&WriteOptions::default(), key, value)
     }

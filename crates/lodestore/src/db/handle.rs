@@ -213,7 +213,8 @@ impl Db {
     }
 
     /// Lets writing go on after a failure: a new log and a new manifest are
-    /// begun, and what is in memory is written to tables.
+    /// begun, and what is in memory is written to tables. Compactions that
+    /// stopped because of a failure of their own start again as well.
     ///
     /// # Errors
     /// What failed again; the database stays read-only then.
@@ -237,6 +238,10 @@ impl Db {
     }
 
     /// Waits until no flush or compaction is pending.
+    ///
+    /// # Errors
+    /// What keeps them from going on: `ReadOnly`, or the failure that stopped
+    /// compactions.
     pub fn wait_for_background(&self) -> Result<()> {
         self.engine().wait_for_background()
     }

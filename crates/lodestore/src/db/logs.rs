@@ -314,7 +314,7 @@ impl Engine {
             let end = self.shared.scheduler.now();
             if end.saturating_sub(begin) >= stalls::LONG {
                 let who = format!("a synced write of {} bytes waited for the log", batch.bytes());
-                self.note_long_wait(begin, end, &who);
+                self.note_log_wait(begin, end, &who);
             }
         }
         appended

@@ -78,34 +78,44 @@ pub(crate) fn table(statistics: &Statistics) -> String {
 }
 
 impl Engine {
-    /// Counts a writer's wait, and keeps a long one in words.
-    pub(crate) fn count_wait(&self, family: &FamilyCore, wait: Wait, load: &Load) {
+    /// Counts a writer's wait, and keeps a long one in words: with what was
+    /// going on while it waited.
+    pub(crate) fn count_wait(&self, family: &FamilyCore, wait: Wait, evidence: Option<&str>) {
         let time = wait.end.saturating_sub(wait.begin);
         if let Some([micros, slowdowns, stops]) = counters(wait.cause) {
             let statistics = &self.shared.statistics;
             statistics.add(micros, time.as_micros() as u64);
             statistics.add(if wait.is_stop { stops } else { slowdowns }, 1);
         }
-        if time >= LONG {
-            let why = reasons(family, load);
+        if let Some(evidence) = evidence.filter(|_| time >= LONG) {
             let kind = if wait.is_stop { "stopped" } else { "paced" };
-            let who = format!("a writer to {:?} was {kind}: {}; {why}", family.name, wait.cause);
-            self.note_long_wait(wait.begin, wait.end, &who);
+            let (name, cause) = (&family.name, wait.cause);
+            let who = format!("a writer to {name:?} was {kind}: {cause}; {evidence}");
+            self.stalls.add(line(wait.begin, wait.end, &who));
         }
     }
 
-    /// Keeps a wait in words, with what the background does at its end.
-    pub(crate) fn note_long_wait(&self, begin: Duration, end: Duration, who: &str) {
-        let millis = end.saturating_sub(begin).as_millis();
-        let at = begin.as_secs_f64();
-        let mut doing = self.background.lock().describe(end);
+    /// Keeps a long wait for the log in words.
+    pub(crate) fn note_log_wait(&self, begin: Duration, end: Duration, who: &str) {
+        let doing = self.background.lock().describe(end);
+        self.stalls.add(line(begin, end, &format!("{who}; {doing}")));
+    }
+
+    /// How far behind a family is, and what is being done about it now.
+    pub(crate) fn describe(&self, family: &FamilyCore, load: &Load) -> String {
+        let doing = self.background.lock().describe(self.shared.scheduler.now());
+        let mut text = format!("{}; {doing}", reasons(family, load));
         if let Some(limiter) = self.limiter.as_ref().map(|tenant| tenant.limiter()) {
             let (rate, waited) = (limiter.bytes_per_second(), limiter.waited().as_millis());
-            let limit = format!("; the rate limiter gives {rate} bytes/s, held up {waited} ms");
-            doing += &limit;
+            text += &format!("; the rate limiter gives {rate} bytes/s, held up {waited} ms");
         }
-        self.stalls.add(format!("at {at:.3} s for {millis} ms, {who}; {doing}"));
+        text
     }
+}
+
+fn line(begin: Duration, end: Duration, text: &str) -> String {
+    let millis = end.saturating_sub(begin).as_millis();
+    format!("at {:.3} s for {millis} ms, {text}", begin.as_secs_f64())
 }
 
 /// The numbers behind a wait.

@@ -9,6 +9,7 @@ mod limits;
 mod scripts;
 mod model;
 mod pacing;
+mod compactions;
 mod panics;
 mod recovery;
 mod crash;

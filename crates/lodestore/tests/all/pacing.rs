@@ -4,7 +4,8 @@
 //! A merge operator that stops at a gate keeps a flush from ending.
 
 use lodestore::{
-    Counter, Db, Error, Family, MemFs, MergeOperator, Options, StallCause, WriteOptions,
+    Counter, Db, Error, Family, FamilyOptions, MemFs, MergeOperator, Options, StallCause,
+    WriteOptions,
 };
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -66,7 +67,12 @@ impl Blocked {
     fn new() -> Result<Blocked, Error> {
         let (disk, gate) = (MemFs::new(), Arc::new(Gate::default()));
         let db = Db::open("pacing", Blocked::options(&disk, &gate))?;
-        let other = db.create_family("other", Default::default())?;
+        let options = FamilyOptions {
+            memtable_bytes: MEMTABLE_BYTES,
+            sealed_memtables_max: 4,
+            ..FamilyOptions::default()
+        };
+        let other = db.create_family("other", options)?;
         gate.set_closed(true);
         db.put(b"gated", b"1")?;
         db.merge(b"gated", b"2")?;
@@ -94,14 +100,16 @@ impl Blocked {
     /// Exactly what was acknowledged is there, now and after a kill.
     fn check(self) -> Result<(), Error> {
         self.gate.set_closed(false);
+        self.check_contents(&self.db)?;
         let survivor = self.disk.kill();
-        let again = Db::open("pacing", Blocked::options(&survivor, &self.gate))?;
-        for db in [&self.db, &again] {
-            for key in 0..self.written {
-                assert!(db.get(&key.to_be_bytes())?.is_some(), "{key}");
-            }
-            assert!(db.get(&self.written.to_be_bytes())?.is_none(), "it was refused");
+        self.check_contents(&Db::open("pacing", Blocked::options(&survivor, &self.gate))?)
+    }
+
+    fn check_contents(&self, db: &Db) -> Result<(), Error> {
+        for key in 0..self.written {
+            assert!(db.get(&key.to_be_bytes())?.is_some(), "{key}");
         }
+        assert!(db.get(&self.written.to_be_bytes())?.is_none(), "it was refused");
         Ok(())
     }
 }
@@ -157,8 +165,23 @@ fn a_family_that_is_behind_holds_up_no_other() -> Result<(), Error> {
     blocked.written += 1;
     let lines = blocked.db.property("lodestore.long-waits").expect("it is known");
     assert!(lines.contains("a flush runs for"), "{lines}");
-    assert!(lines.contains("memtables wait for their flush"), "{lines}");
+    assert!(lines.contains("1 of 1 memtables wait for their flush"), "{lines}");
     let stats = blocked.db.stats();
     assert!(stats.stops > 0 && stats.stall_micros > 100_000, "{stats:?}");
+    blocked.check()
+}
+
+/// Each family may have as many memtables waiting as its own options say.
+#[test]
+fn each_family_has_room_of_its_own() -> Result<(), Error> {
+    let blocked = Blocked::new()?;
+    let sealed = |family: &Family| family.property("lodestore.num-immutable-mem-table");
+    assert_eq!(sealed(&blocked.db).as_deref(), Some("1"));
+    let mut key = 0u32;
+    while blocked.other.put_with(&NOW, &key.to_be_bytes(), &VALUE).is_ok() {
+        key += 1;
+        assert!(key < 1000, "the limit is met some time");
+    }
+    assert_eq!(sealed(&blocked.other).as_deref(), Some("4"));
     blocked.check()
 }

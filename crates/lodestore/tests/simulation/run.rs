@@ -1,9 +1,10 @@
 //! One simulated run: writers, a reader, a crash, a recovery, a judgement.
 
-use lodestore::{Db, MemFs, Options, ReadOptions, Result, Scheduler, WriteOptions};
+use lodestore::{Db, Error, MemFs, Options, ReadOptions, Result, Scheduler, WriteOptions};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::thread;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use testkit::load::{Contents, Expected, Families, Writer, contents, with_families};
 use testkit::random::Random;
 use testkit::trace_fs::TraceFs;
@@ -82,7 +83,8 @@ fn writer(seed: u64, id: u8) -> Writer {
 
 fn options(random: &mut Random, seed: u64) -> Options {
     let mut options = Options { create_if_missing: true, ..Options::default() };
-    options.scheduler = Some(Scheduler::seeded(random.between(1, 2), seed));
+    options.scheduler = Some(Scheduler::seeded(random.between(1, 3), seed));
+    options.background_bytes_per_second = *random.pick(&[0, 0, 1 << 20]);
     options.cache_bytes = random.between(0, 64 << 10);
     options.log_bytes_max = 8 << 10;
     options.family.memtable_bytes = random.between(2, 6) << 10;
@@ -144,9 +146,13 @@ fn write(db: &Db, families: &Families, seed: u64, id: u8, log: &Log) -> Result<(
     let writer = writer(seed, id);
     for index in 1..=BATCHES {
         let synced = random.one_in(5);
+        let patient = WriteOptions { sync: synced, ..WriteOptions::default() };
         let mut batch = writer.batch(index, families);
-        let sequence =
-            db.write_with(&WriteOptions { sync: synced, ..Default::default() }, &mut batch)?;
+        // What is refused must leave nothing: the same batch is written again.
+        let sequence = match db.write_with(&impatient(&mut random, patient), &mut batch) {
+            Err(Error::Stalled { .. }) => db.write_with(&patient, &mut batch)?,
+            result => result?,
+        };
         let record = Acknowledged { writer: id, index, sequence, synced };
         log.lock().expect("no writer panics").push(record);
         if random.one_in(10) {
@@ -154,6 +160,16 @@ fn write(db: &Db, families: &Families, seed: u64, id: u8, log: &Log) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Now and then a write that may not wait, or not for long.
+fn impatient(random: &mut Random, patient: WriteOptions) -> WriteOptions {
+    let deadline = Duration::from_millis(random.between(0, 3) as u64);
+    match random.below(4) {
+        0 => WriteOptions { no_slowdown: true, ..patient },
+        1 => WriteOptions { deadline: Some(deadline), ..patient },
+        _ => patient,
+    }
 }
 
 /// At every snapshot the shared counter is the sum of the writers' markers:

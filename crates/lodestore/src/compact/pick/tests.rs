@@ -450,3 +450,32 @@ fn levels_come_into_use_one_by_one() {
     assert_eq!(at(8_000, &in_use).base, BOTTOM);
     assert_eq!(at(u64::MAX / 4, &[]).base, 1);
 }
+
+/// Cuts of a compaction that takes `tables`, into at most `parts`.
+fn cuts_of(tables: &[(usize, TableMeta)], parts: usize) -> Vec<u32> {
+    let version = version(tables);
+    let plan = pick(&version, &limits(), &Running::default()).expect("it is due");
+    assert_eq!(plan.tables().count(), tables.len());
+    let cuts = cuts(&plan, version.order(), parts, limits().table_bytes);
+    cuts.iter().map(|key| u32::from_be_bytes(key[..].try_into().unwrap())).collect()
+}
+
+/// A compaction is cut where tables begin, into parts of about the same size;
+/// one that is small, or has one thread, or may have tombstones over the
+/// borders, is not.
+#[test]
+fn large_compactions_are_cut_evenly() {
+    let mut tables: Vec<_> = (1..5).map(|n| (0, meta(n, 100, 0, 999))).collect();
+    tables
+        .extend((0..10).map(|n| (BOTTOM, meta(10 + n, 500, n as u32 * 100, n as u32 * 100 + 99))));
+    assert_eq!(cuts_of(&tables, 2), [500]);
+    assert_eq!(cuts_of(&tables, 4), [300, 500, 800]);
+    assert_eq!(cuts_of(&tables, 1), []);
+    // 5,400 bytes are worth five parts of two tables of 500 each.
+    assert_eq!(cuts_of(&tables, 64).len(), 4);
+    let small: Vec<_> =
+        tables.iter().map(|(l, m)| (*l, TableMeta { bytes: 1, ..m.clone() })).collect();
+    assert_eq!(cuts_of(&small, 4), []);
+    tables[0].1.range_tombstones = 1;
+    assert_eq!(cuts_of(&tables, 4), []);
+}

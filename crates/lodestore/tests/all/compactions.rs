@@ -1,0 +1,216 @@
+//! Compactions that fail, that are cut into parts, that are held back: what
+//! goes on meanwhile, and what is left.
+
+use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::{Counter, Db, Error, Fs, MemFs, Options, RateLimiter, Scheduler, WriteOptions};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+const ROOT: &str = "/compactions";
+const NOW: WriteOptions = WriteOptions { sync: false, no_slowdown: true, deadline: None };
+
+fn options(fs: Arc<dyn Fs>) -> Options {
+    let mut options = Options { create_if_missing: true, fs, ..Options::default() };
+    options.family.level0_compaction_files = 2;
+    options.family.level0_slowdown_files = 6;
+    options.family.level0_stop_files = 7;
+    options
+}
+
+/// Writes every key and flushes.
+fn round(db: &Db, round: u8) -> Result<(), Error> {
+    for key in 0..50u8 {
+        db.put(&[key], &[round; 100])?;
+    }
+    db.flush()
+}
+
+/// Writes until compactions are behind by as many tables as stop writers.
+fn fill_level_0(db: &Db, from: u8) -> Result<u8, Error> {
+    let mut last = from;
+    while db.stats().levels[0].files < 7 {
+        last += 1;
+        round(db, last)?;
+    }
+    Ok(last)
+}
+
+fn table_files(fs: &dyn Fs) -> usize {
+    let names = fs.list(Path::new(ROOT)).expect("the directory is there");
+    names.iter().filter(|name| name.ends_with(".table")).count()
+}
+
+/// A table that cannot be read ends compactions and nothing else: writes,
+/// flushes and reads go on until level 0 is full, and then say why they stop.
+/// `resume` starts compactions again, and nothing is lost.
+#[test]
+fn an_unreadable_table_stops_compactions_only() -> Result<(), Error> {
+    let failing = FaultFs::new(Arc::new(MemFs::new()));
+    let db = Db::open(ROOT, options(Arc::new(failing.clone())))?;
+    failing.inject(Fault::new(Operation::Read, 1, ErrorKind::Other).on(".table").forever());
+    round(&db, 1)?;
+    round(&db, 2)?;
+    assert!(matches!(db.wait_for_background(), Err(Error::Io { .. })));
+    let cause = db.property("lodestore.background-error").expect("it is known");
+    assert!(cause.contains("compactions stopped: IO error") && cause.contains(".table"), "{cause}");
+    assert_eq!(db.property("lodestore.background-errors").as_deref(), Some("1"));
+    let last = fill_level_0(&db, 2)?;
+    assert!(matches!(db.put(b"x", b"y"), Err(Error::Io { .. })), "told, and not left waiting");
+    assert!(matches!(db.put_with(&NOW, b"x", b"y"), Err(Error::Stalled { .. })));
+    failing.heal();
+    assert_eq!(db.get(&[7])?.as_deref(), Some(&[last; 100][..]));
+    db.resume()?;
+    db.wait_for_background()?;
+    assert_eq!(db.property("lodestore.background-error").as_deref(), Some(""));
+    assert_eq!(db.stats().files(), 1, "all was compacted");
+    db.put(b"x", b"y")?;
+    db.verify().map(drop)
+}
+
+/// The same for a table whose bytes have rotted. Its file stays as it is.
+#[test]
+fn a_rotten_table_stops_compactions_only() -> Result<(), Error> {
+    let disk = MemFs::new();
+    let db = Db::open(ROOT, options(Arc::new(disk.clone())))?;
+    round(&db, 1)?;
+    let names = disk.list(Path::new(ROOT)).expect("the directory is there");
+    let table = names.iter().find(|name| name.ends_with(".table")).expect("one was flushed");
+    let path = Path::new(ROOT).join(table);
+    let mut bytes = lodestore::fs::read_all(&disk, &path).expect("it can be read");
+    bytes[100] ^= 1;
+    let mut file = disk.create(&path).expect("it can be written");
+    file.append(&bytes).expect("memory has room");
+    round(&db, 2)?;
+    assert!(db.wait_for_background().expect_err("it is rotten").is_corruption());
+    fill_level_0(&db, 2)?;
+    assert!(db.put(b"x", b"y").expect_err("level 0 is full").is_corruption());
+    db.resume()?;
+    assert!(db.wait_for_background().expect_err("it still is").is_corruption());
+    assert!(disk.list(Path::new(ROOT)).expect("it is there").contains(table), "inputs are kept");
+    assert!(db.get(&[7])?.is_some(), "newer tables hold the key");
+    Ok(())
+}
+
+fn parts_options(fs: Arc<dyn Fs>, threads: usize) -> Options {
+    let mut options = Options { background_threads: threads, ..options(fs) };
+    options.family.table_bytes = 4 << 10;
+    options.family.level1_bytes = 16 << 10;
+    options.family.block_bytes = 256;
+    options.family.level0_compaction_files = 6;
+    options
+}
+
+fn put_all(db: &Db, value: u64) -> Result<(), Error> {
+    for key in 0..2000u32 {
+        db.put(&key.wrapping_mul(7919).to_be_bytes(), &testkit::random::bytes(50, value))?;
+    }
+    db.flush()
+}
+
+fn check_all(db: &Db, value: u64) -> Result<(), Error> {
+    let expected = testkit::random::bytes(50, value);
+    for key in 0..2000u32 {
+        let found = db.get(&key.wrapping_mul(7919).to_be_bytes())?;
+        assert_eq!(found.as_deref(), Some(&expected[..]), "{key}");
+    }
+    assert_eq!(db.range(..).count(), 2000);
+    db.verify().map(drop)
+}
+
+/// A large compaction is cut into parts, which together come to what it would
+/// have come to in one; with one thread it is not cut.
+#[test]
+fn compactions_are_cut_into_parts_that_come_to_the_same() -> Result<(), Error> {
+    for threads in [1, 3] {
+        let disk = MemFs::new();
+        let db = Db::open(ROOT, parts_options(Arc::new(disk.clone()), threads))?;
+        for value in 0..3 {
+            put_all(&db, value)?;
+            db.compact_range(None, None)?;
+            check_all(&db, value)?;
+        }
+        let parts = db.statistics().get(Counter::CompactionParts);
+        assert_eq!(parts > 1, threads > 1, "{parts} parts with {threads} threads");
+        db.wait_for_background()?;
+        assert_eq!(table_files(&disk), db.stats().files(), "nothing else is left");
+    }
+    Ok(())
+}
+
+/// When one part fails nothing of the others is installed or left behind.
+#[test]
+fn a_failed_part_leaves_nothing_of_the_others() -> Result<(), Error> {
+    for nth in [1, 5, 12] {
+        let failing = FaultFs::new(Arc::new(MemFs::new()));
+        let mut options = parts_options(Arc::new(failing.clone()), 3);
+        options.family.level1_bytes = 1 << 20; // level 0 waits for the caller
+        let db = Db::open(ROOT, options)?;
+        put_all(&db, 1)?;
+        db.compact_range(None, None)?;
+        put_all(&db, 2)?;
+        db.wait_for_background()?;
+        let before = db.stats().files();
+        failing.inject(Fault::new(Operation::Sync, nth, ErrorKind::Other).on(".table"));
+        assert!(matches!(db.compact_range(None, None), Err(Error::Io { .. })), "part {nth}");
+        assert_eq!(failing.struck(), 1);
+        db.wait_for_background()?;
+        assert_eq!(table_files(&failing), db.stats().files());
+        assert!(db.stats().files() >= before, "inputs are kept");
+        check_all(&db, 2)?;
+        db.compact_range(None, None)?;
+        check_all(&db, 2)?;
+    }
+    Ok(())
+}
+
+/// Two databases write no faster together than their limiter says, by the
+/// scheduler's clock, and flushes do not wait for it.
+#[test]
+fn databases_share_a_rate_limiter() -> Result<(), Error> {
+    const RATE: u64 = 100_000;
+    let scheduler = Scheduler::seeded(2, 1);
+    let limiter = RateLimiter::with_floor(&scheduler, RATE, RATE);
+    let mut written = 0;
+    for _ in 0..2 {
+        let options = Options {
+            scheduler: Some(Arc::clone(&scheduler)),
+            rate_limiter: Some(Arc::clone(&limiter)),
+            ..parts_options(Arc::new(MemFs::new()), 1)
+        };
+        let db = Db::open(ROOT, options)?;
+        for value in 0..3 {
+            put_all(&db, value)?;
+            db.compact_range(None, None)?;
+        }
+        check_all(&db, 2)?;
+        written += db.stats().compaction_bytes_written;
+    }
+    let least = Duration::from_secs_f64(written as f64 / RATE as f64 * 0.8);
+    assert!(written > RATE && limiter.waited() >= least, "{written} in {:?}", limiter.waited());
+    Ok(())
+}
+
+/// A checkpoint that fails leaves nothing: the next one may have the name.
+#[test]
+fn a_failed_checkpoint_leaves_nothing() -> Result<(), Error> {
+    let failing = FaultFs::new(Arc::new(MemFs::new()));
+    let db = Db::open(ROOT, options(Arc::new(failing.clone())))?;
+    round(&db, 1)?;
+    for fault in [
+        Fault::new(Operation::Append, 1, ErrorKind::Other).on("/copy/MANIFEST"),
+        Fault::new(Operation::Sync, 1, ErrorKind::Other).on("/copy/"),
+        Fault::new(Operation::Rename, 1, ErrorKind::Other),
+    ] {
+        failing.inject(fault);
+        assert!(matches!(db.checkpoint("/copy"), Err(Error::Io { .. })));
+        failing.heal();
+        let left = failing.list(Path::new("/copy"));
+        assert!(left.is_err_and(|error| error.kind() == ErrorKind::NotFound), "it is gone");
+    }
+    db.checkpoint("/copy")?;
+    let copy = Db::open("/copy", options(Arc::new(failing)))?;
+    assert_eq!(copy.get(&[7])?.as_deref(), Some(&[1; 100][..]));
+    Ok(())
+}
