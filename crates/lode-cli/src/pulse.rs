@@ -2,17 +2,19 @@
 //! load or a run in order, what is done being kept and reported; a second one
 //! ends it at once.
 
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-use lode_bench::Outcome;
-use lode_bench::pulse::{self, DemoFlags, GenFlags, LoadFlags, RunFlags};
+use lode_bench::pulse::{self, DemoFlags, ExportFlags, GenFlags, LoadFlags, RunFlags};
+use lode_bench::{BenchError, Outcome};
 
 use crate::Done;
 use crate::bench::stop_on_signals;
 use crate::failure::Failure;
+use crate::records::write_length_prefixed;
 
 /// Printed below `lode pulse --help`.
 pub const EXAMPLES_HELP: &str = "Examples:
@@ -21,7 +23,8 @@ pub const EXAMPLES_HELP: &str = "Examples:
   lode pulse load --stream utxo.pulse --db utxo.db
   lode pulse run --db utxo.db --interval 0 --rounds 5 --memory-limit 1G
   lode pulse run --db utxo.db --mode mread --threads 16 --read-only --drop-caches --interval 0
-  lode pulse run --db utxo.db --mode batch --html pulse.html --json > pulse.json";
+  lode pulse run --db utxo.db --mode batch --html pulse.html --json > pulse.json
+  lode pulse export --stream utxo.pulse --part reads --round 3 --out reads";
 
 /// The command line of the verb.
 #[derive(Debug, Args)]
@@ -42,24 +45,49 @@ enum Step {
     Load(LoadFlags),
     /// Run rounds of reads, additions and deletions, every read checked
     Run(Box<RunFlags>),
+    /// Write a stream's records, length-prefixed, for other programs
+    Export(ExportFlags),
 }
 
 /// Runs the step.
 pub fn run(pulse: &Pulse) -> Done {
-    if let Some(Step::Gen(flags)) = &pulse.step {
-        let text = pulse::generate(flags)?;
-        return io::stdout().write_all(text.as_bytes()).map_err(Failure::output);
+    match &pulse.step {
+        Some(Step::Gen(flags)) => {
+            let text = pulse::generate(flags)?;
+            io::stdout().write_all(text.as_bytes()).map_err(Failure::output)
+        }
+        Some(Step::Export(flags)) => export(flags),
+        Some(Step::Load(flags)) => until_stopped(|stop| pulse::load(flags, stop)),
+        Some(Step::Run(flags)) => until_stopped(|stop| pulse::run(flags, stop)),
+        None => until_stopped(|stop| pulse::demo(&pulse.demo, stop)),
     }
+}
+
+fn until_stopped(work: impl FnOnce(&AtomicBool) -> Result<Outcome, BenchError>) -> Done {
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signals(&stop)
         .map_err(|error| Failure::Error(format!("signals cannot be caught: {error}")))?;
-    let outcome = match &pulse.step {
-        Some(Step::Gen(_)) | None => pulse::demo(&pulse.demo, &stop)?,
-        Some(Step::Load(flags)) => pulse::load(flags, &stop)?,
-        Some(Step::Run(flags)) => pulse::run(flags, &stop)?,
-    };
-    match outcome {
+    match work(&stop)? {
         Outcome::Complete => Ok(()),
         Outcome::Stopped => Err(Failure::Stopped),
+    }
+}
+
+fn export(flags: &ExportFlags) -> Done {
+    match &flags.out {
+        Some(path) => {
+            let file = File::create(path).map_err(Failure::io(path))?;
+            let mut out = BufWriter::with_capacity(1 << 16, file);
+            pulse::export(flags, |key, value| write_length_prefixed(&mut out, key, value))?;
+            out.flush().map_err(Failure::io(path))
+        }
+        None if io::stdout().is_terminal() => Err(Failure::Usage(
+            "the records are binary: send them into a pipe, or name a file with --out".to_string(),
+        )),
+        None => {
+            let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+            pulse::export(flags, |key, value| write_length_prefixed(&mut out, key, value))?;
+            out.flush().map_err(Failure::output)
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `lode pulse --demo`: a small database, every mode on it, and what it means.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,6 +18,7 @@ use crate::pulse::reads::Mode;
 use crate::pulse::report::Report;
 use crate::pulse::run::run_rounds;
 use crate::pulse::stream::{Shape, Stream};
+use crate::settings::Output;
 
 /// Small enough for a minute, large enough that a read meets several levels.
 const ENTRIES: u64 = 3_000_000;
@@ -39,7 +41,7 @@ pub fn demo(flags: &DemoFlags, stop: &AtomicBool) -> Result<Outcome, BenchError>
     let db = scratch.path().join("db");
     let surroundings =
         Surroundings { db, memory_limit: None, cache_size: None, json: false, quiet: true };
-    let output = output_of(&surroundings);
+    let output = Output { progress: std::io::stderr().is_terminal(), ..output_of(&surroundings) };
     let mut printer = Printer::new(output);
     printer.line(&opening(scratch.path()))?;
 

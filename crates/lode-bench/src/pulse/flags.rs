@@ -36,6 +36,39 @@ pub struct GenFlags {
     /// Keys that a round deletes [default: 30000; in the shape utxo, those that are read]
     #[arg(long, value_parser = parse_count, value_name = "N")]
     pub deletes: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What of a stream is written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// The entries of the load, in the order in which they are written.
+    Load,
+    /// The keys that a round reads, with the values that must be there.
+    Reads,
+    /// The entries that a round adds.
+    Adds,
+    /// The keys that a round deletes, with empty values.
+    Deletes,
+}
+
+/// `lode pulse export`
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExportFlags {
+    /// The stream; lode pulse gen makes one
+    #[arg(long, value_name = "FILE")]
+    pub stream: PathBuf,
+    /// What of it to write
+    #[arg(long, value_enum)]
+    pub part: Part,
+    /// Of which round, from 1 on
+    #[arg(long, value_parser = parse_count, default_value = "1", value_name = "N")]
+    pub round: u64,
+    /// Where to write the records [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// What `load` and `run` have in common.

@@ -93,7 +93,7 @@ pub fn load_stream(
     let progress = output.progress.then(|| Progress::new("load", goal));
     write(&opened, &mut state, progress, stop).map_err(engine("loading"))?;
     let written = start.elapsed();
-    settle(&opened, flags.compact && state.is_loaded()).map_err(engine("after the load"))?;
+    settle(&opened, &state, flags).map_err(engine("after the load"))?;
     Ok(Loaded {
         stream: stream.clone(),
         entries: state.loaded,
@@ -154,10 +154,14 @@ fn write(
     Ok(())
 }
 
-/// Flushes, and waits until nothing is left to compact.
-fn settle(opened: &Opened, compact: bool) -> lodestore::Result<()> {
+/// Flushes, and waits until nothing is left to compact, unless the user
+/// stopped the load.
+fn settle(opened: &Opened, state: &State, flags: &LoadFlags) -> lodestore::Result<()> {
     opened.db.flush_all()?;
-    if compact {
+    if !state.is_loaded() {
+        return Ok(());
+    }
+    if flags.compact {
         opened.db.compact_range(None, None)?;
     }
     opened.db.wait_for_background()

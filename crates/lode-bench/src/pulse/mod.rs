@@ -6,7 +6,8 @@
 //! be compared with what must be there, and nothing large is kept beside the
 //! database.
 
-// What there is, computed from a seed.
+// What there is, computed from a seed. Programs that drive another engine with
+// the same keys use `Stream`, `Planner` and `Entries` too.
 mod ages;
 mod permutation;
 mod stream;
@@ -15,6 +16,7 @@ mod plan;
 
 // What the user says.
 mod flags;
+mod export;
 
 // What surrounds the database.
 mod cgroup;
@@ -34,15 +36,18 @@ mod demo;
 use std::io::IsTerminal;
 
 pub use demo::demo;
-pub use flags::{DemoFlags, GenFlags, LoadFlags, RunFlags};
+pub use entry::Entries;
+pub use export::export;
+pub use flags::{DemoFlags, ExportFlags, GenFlags, LoadFlags, RunFlags};
 pub use load::load;
+pub use plan::{Planner, Round};
 pub use run::run;
+pub use stream::{Shape, Stream};
 
 use crate::error::BenchError;
 use crate::numbers::parse_bytes;
 use crate::pulse::entry::entries_of_bytes;
 use crate::pulse::flags::Surroundings;
-use crate::pulse::stream::{Shape, Stream};
 use crate::settings::Output;
 
 /// Size of the database that `gen` describes if nothing is said.
@@ -55,6 +60,10 @@ pub fn generate(flags: &GenFlags) -> Result<String, BenchError> {
     let stream = stream_of(flags);
     stream.check()?;
     stream.create_file(&flags.out)?;
+    if flags.json {
+        let text = serde_json::to_string(&stream).expect("plain fields serialize");
+        return Ok(text + "\n");
+    }
     let out = flags.out.display();
     let Stream { reads, adds, deletes, .. } = stream;
     let mut text = format!(

@@ -101,7 +101,7 @@ impl Planner {
         let deletes = self.members(&leaving, 0);
         let reads = match self.stream.shape {
             Shape::Utxo => deletes.clone(),
-            Shape::Classic | Shape::Sequential => self.drawn(0),
+            Shape::Classic | Shape::Sequential => self.drawn(0)?,
         };
         let first = self.next_number();
         self.advance(&leaving);
@@ -113,7 +113,7 @@ impl Planner {
     pub fn reads_only(&self, pass: u64) -> Result<Vec<u64>, BenchError> {
         match self.stream.shape {
             Shape::Utxo => Ok(self.members(&self.leaving()?, pass)),
-            Shape::Classic | Shape::Sequential => Ok(self.drawn(pass)),
+            Shape::Classic | Shape::Sequential => self.drawn(pass),
         }
     }
 
@@ -138,13 +138,18 @@ impl Planner {
             missing -= leaving[at];
         }
         if missing > self.cohorts[0].live() {
-            return Err(BenchError::Refused(format!(
-                "the stream ends before round {round}: the entries of its load are used up; \
-                 load a larger one"
-            )));
+            return Err(self.used_up());
         }
         leaving[0] = missing;
         Ok(leaving)
+    }
+
+    fn used_up(&self) -> BenchError {
+        BenchError::Refused(format!(
+            "the stream ends before round {}: the entries of its load are used up; load a larger \
+             one",
+            self.rounds + 1
+        ))
     }
 
     fn advance(&mut self, leaving: &[u64]) {
@@ -176,7 +181,11 @@ impl Planner {
     }
 
     /// Entries that are there, each equally likely, none twice.
-    fn drawn(&self, pass: u64) -> Vec<u64> {
+    fn drawn(&self, pass: u64) -> Result<Vec<u64>, BenchError> {
+        // Drawing the last of a set by chance would take for ever.
+        if self.live() < 2 * self.stream.reads {
+            return Err(self.used_up());
+        }
         let orders: Vec<Permutation> = (0..self.cohorts.len()).map(|at| self.order(at)).collect();
         let mut random = SplitMix(self.seed(self.rounds, pass));
         let (wanted, end) = (self.stream.reads as usize, self.next_number());
@@ -193,7 +202,7 @@ impl Planner {
             drawn.sort_unstable();
             drawn.dedup();
         }
-        drawn
+        Ok(drawn)
     }
 
     fn order(&self, cohort: usize) -> Permutation {
@@ -351,5 +360,9 @@ mod tests {
         let error = planner.skip_to(1_000).expect_err("2,000 entries don't last");
         assert!(error.to_string().contains("load a larger one"), "{error}");
         assert!(planner.rounds > 1);
+        let shrinking = Stream { adds: 1, deletes: 100, entries: 2_000, ..stream(Shape::Classic) };
+        let mut planner = Planner::new(&shrinking);
+        let rounds = std::iter::from_fn(|| planner.next().ok()).count();
+        assert_eq!(rounds, 3, "1,800 of 2,000 entries must be left");
     }
 }

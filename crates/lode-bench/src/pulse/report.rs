@@ -1,7 +1,7 @@
 //! What a run came to: the lines, the summary, and the document of `--json`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -89,7 +89,7 @@ pub struct Report {
     processor: Option<String>,
     optimized: bool,
     /// The database's directory.
-    pub database: PathBuf,
+    pub database: String,
     /// What the database is made of.
     pub stream: Stream,
     /// What the flags chose.
@@ -177,7 +177,7 @@ impl Report {
             unix_seconds: since_1970.map_or(0, |d| d.as_secs()),
             processor: system::processor(),
             optimized: !cfg!(debug_assertions),
-            database: database.to_path_buf(),
+            database: database.display().to_string(),
             stream: stream.clone(),
             choices,
             rounds_before: 0,
@@ -194,8 +194,7 @@ impl Report {
 
     /// The document of `--json`.
     pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self)
-            .expect("plain fields, and paths that came from the command line, serialize")
+        serde_json::to_string_pretty(self).expect("plain fields serialize")
     }
 
     /// What one latency is of.
@@ -230,7 +229,7 @@ impl Report {
             "Database",
             format!(
                 "{}: {} entries, {} on disk, {} rounds so far",
-                self.database.display(),
+                self.database,
                 grouped(self.entries),
                 bytes_text(self.disk_bytes),
                 self.rounds_before

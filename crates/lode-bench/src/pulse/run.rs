@@ -37,6 +37,10 @@ const MREAD_THREADS: u8 = 8;
 pub fn run(flags: &RunFlags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
     let output = output_of(&flags.surroundings);
     let mut printer = Printer::new(output);
+    if let Some(path) = &flags.html {
+        // A path that cannot be written is better known before the run.
+        std::fs::File::create(path).map_err(BenchError::io(path))?;
+    }
     let (report, histogram) = run_rounds(flags, output, stop)?;
     printer.prose(&report.summary_text())?;
     if flags.histogram {
