@@ -36,5 +36,5 @@ fn round(stream: &Stream, number: u64) -> Result<Round, BenchError> {
     let before = before.ok_or_else(|| BenchError::Usage("rounds begin with 1".to_string()))?;
     let mut planner = Planner::new(stream);
     planner.skip_to(before)?;
-    planner.next()
+    planner.next_round()
 }

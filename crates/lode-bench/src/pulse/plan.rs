@@ -96,7 +96,7 @@ impl Planner {
 
     /// Plans the next round, and counts it as done.
     /// # Errors: `Refused` if the load is used up.
-    pub fn next(&mut self) -> Result<Round, BenchError> {
+    pub fn next_round(&mut self) -> Result<Round, BenchError> {
         let leaving = self.leaving()?;
         let deletes = self.members(&leaving, 0);
         let reads = match self.stream.shape {
@@ -271,7 +271,7 @@ mod tests {
             let mut there: HashSet<u64> = (0..stream.entries).collect();
             let mut planner = Planner::new(&stream);
             for number in 1..=120 {
-                let round = planner.next().expect("the load is large enough");
+                let round = planner.next_round().expect("the load is large enough");
                 assert_eq!(round.number, number);
                 let reads: HashSet<u64> = round.reads.iter().copied().collect();
                 assert_eq!(reads.len() as u64, stream.reads, "{shape:?} round {number}");
@@ -292,10 +292,10 @@ mod tests {
         for shape in SHAPES {
             let stream = stream(shape);
             let mut one = Planner::new(&stream);
-            (0..30).for_each(|_| drop(one.next().expect("the load is large enough")));
+            (0..30).for_each(|_| drop(one.next_round().expect("the load is large enough")));
             let mut two = Planner::new(&stream);
             two.skip_to(30).expect("the load is large enough");
-            assert_eq!(one.next().expect("a round"), two.next().expect("a round"));
+            assert_eq!(one.next_round().expect("a round"), two.next_round().expect("a round"));
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
             planner.skip_to(40).expect("the load is large enough");
             let mut gone = HashSet::new();
             let mut before = Planner::new(&stream);
-            (0..40).for_each(|_| gone.extend(before.next().expect("a round").deletes));
+            (0..40).for_each(|_| gone.extend(before.next_round().expect("a round").deletes));
             let passes: Vec<HashSet<u64>> = (0..3)
                 .map(|pass| planner.reads_only(pass).expect("a pass").into_iter().collect())
                 .collect();
@@ -329,7 +329,7 @@ mod tests {
         let young = |shape| {
             let mut planner = Planner::new(&stream(shape));
             planner.skip_to(100).expect("the load is large enough");
-            let round = planner.next().expect("the load is large enough");
+            let round = planner.next_round().expect("the load is large enough");
             let ages = round.deletes.iter().filter_map(|&id| born(id).map(|b| round.number - b));
             ages.filter(|&age| age <= 10).count() as f64 / round.deletes.len() as f64
         };
@@ -346,7 +346,7 @@ mod tests {
         let cohorts = loaded_by_depth(&stream);
         assert!(cohorts.len() > 2, "{cohorts:?}");
         assert!(cohorts.windows(2).all(|pair| pair[0].first + pair[0].len == pair[1].first));
-        let first = Planner::new(&stream).next().expect("a round");
+        let first = Planner::new(&stream).next_round().expect("a round");
         let newest = cohorts.last().expect("it is not empty").first;
         let of_newest = first.reads.iter().filter(|&&id| id >= newest).count();
         assert!((270..310).contains(&of_newest), "{of_newest} of 900 are of the last ten blocks");
@@ -355,14 +355,14 @@ mod tests {
     /// A load that is used up ends the stream with a message.
     #[test]
     fn used_up_load_ends_the_stream() {
-        let stream = Stream { entries: 2_000, adds: 900, ..stream(Shape::Utxo) };
-        let mut planner = Planner::new(&stream);
+        let short = Stream { entries: 2_000, adds: 900, ..stream(Shape::Utxo) };
+        let mut planner = Planner::new(&short);
         let error = planner.skip_to(1_000).expect_err("2,000 entries don't last");
         assert!(error.to_string().contains("load a larger one"), "{error}");
         assert!(planner.rounds > 1);
         let shrinking = Stream { adds: 1, deletes: 100, entries: 2_000, ..stream(Shape::Classic) };
         let mut planner = Planner::new(&shrinking);
-        let rounds = std::iter::from_fn(|| planner.next().ok()).count();
+        let rounds = std::iter::from_fn(|| planner.next_round().ok()).count();
         assert_eq!(rounds, 3, "1,800 of 2,000 entries must be left");
     }
 }

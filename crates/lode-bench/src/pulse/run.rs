@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
             let reads = self.planner.reads_only(pass)?;
             return self.reads(pass + 1, &reads, histogram);
         }
-        let round = self.planner.next()?;
+        let round = self.planner.next_round()?;
         let Some(mut line) = self.reads(round.number, &round.reads, histogram)? else {
             return Ok(None);
         };

@@ -207,7 +207,7 @@ impl Stream {
             seen.extend_from_slice(&entries.key(number));
             seen.extend_from_slice(&value);
         }
-        let round = Planner::new(self).next().expect("a checked stream has a first round");
+        let round = Planner::new(self).next_round().expect("a checked stream has a first round");
         round.reads.iter().chain(&round.deletes).for_each(|n| seen.extend(n.to_le_bytes()));
         digest(&seen)
     }
