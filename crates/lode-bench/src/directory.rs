@@ -27,7 +27,7 @@ impl Directory {
     /// benchmark made.
     pub fn new(chosen: Option<&Path>, keep: bool) -> Result<Directory, BenchError> {
         match chosen {
-            None => Directory::temporary(),
+            None => Directory::temporary_in(&std::env::temp_dir()),
             Some(path) => {
                 if !keep {
                     check_emptiable(path)?;
@@ -37,8 +37,8 @@ impl Directory {
         }
     }
 
-    fn temporary() -> Result<Directory, BenchError> {
-        let base = std::env::temp_dir();
+    /// A new directory in `base` that is removed at the end.
+    pub fn temporary_in(base: &Path) -> Result<Directory, BenchError> {
         for attempt in 0u32.. {
             let path = base.join(format!("lode-bench-{}-{attempt}", std::process::id()));
             match fs::create_dir(&path) {

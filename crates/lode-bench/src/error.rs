@@ -17,6 +17,11 @@ pub enum BenchError {
         /// What the engine said.
         source: lodestore::Error,
     },
+    /// Stored data is not what was once written.
+    Damaged(String),
+    /// The system does not let a part of the run happen; the text says what
+    /// to do. Nothing was measured.
+    Refused(String),
     /// A file or an output other than the engine's failed.
     Io {
         /// The file; empty for an output.
@@ -50,7 +55,9 @@ impl From<io::Error> for BenchError {
 impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BenchError::Usage(what) => f.write_str(what),
+            BenchError::Usage(what) | BenchError::Damaged(what) | BenchError::Refused(what) => {
+                f.write_str(what)
+            }
             BenchError::Engine { during, source } => write!(f, "{during}: {source}"),
             BenchError::Io { path, source } if path.as_os_str().is_empty() => {
                 write!(f, "output: {source}")
@@ -63,7 +70,7 @@ impl fmt::Display for BenchError {
 impl std::error::Error for BenchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BenchError::Usage(_) => None,
+            BenchError::Usage(_) | BenchError::Damaged(_) | BenchError::Refused(_) => None,
             BenchError::Engine { source, .. } => Some(source),
             BenchError::Io { source, .. } => Some(source),
         }

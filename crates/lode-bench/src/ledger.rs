@@ -133,11 +133,11 @@ impl Ledger {
 /// Steele, Lea and Flood's generator ("Fast splittable pseudorandom number
 /// generators", 2014): 64 good bits from each step of a counter.
 #[derive(Clone, Debug)]
-struct SplitMix(u64);
+pub(crate) struct SplitMix(pub(crate) u64);
 
 impl SplitMix {
     #[inline]
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -145,12 +145,12 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
     /// Appends `length` random bytes.
-    fn fill(&mut self, to: &mut Vec<u8>, length: usize) {
+    pub(crate) fn fill(&mut self, to: &mut Vec<u8>, length: usize) {
         let end = to.len() + length;
         while to.len() < end {
             let bytes = self.next().to_le_bytes();

@@ -35,6 +35,7 @@ mod document;
 
 // Doing it.
 mod runner;
+pub mod pulse;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

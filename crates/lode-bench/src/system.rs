@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// The most memory that this process has had resident so far, in bytes.
 pub fn peak_rss_bytes() -> Option<u64> {
@@ -11,6 +12,27 @@ pub fn peak_rss_bytes() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Memory of this process that is resident now, in bytes.
+pub fn rss_bytes() -> Option<u64> {
+    let sizes = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = sizes.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Processor time that all threads of this process have used so far.
+pub fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Bytes that this process has made devices read so far; what came out of the
+/// page cache is not in it.
+pub fn device_read_bytes() -> Option<u64> {
+    let counts = fs::read_to_string("/proc/self/io").ok()?;
+    let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes:"))?;
+    line.trim().parse().ok()
 }
 
 /// The processor, as in `2 * AMD EPYC`.

@@ -35,7 +35,7 @@ pub fn run(bench: &Bench) -> Done {
 }
 
 /// Sets `stop` on the first signal, and ends the process on the second.
-fn stop_on_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
+pub fn stop_on_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, EXIT_STOPPED, Arc::clone(stop))?;
         flag::register(signal, Arc::clone(stop))?;

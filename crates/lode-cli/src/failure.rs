@@ -92,6 +92,7 @@ impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Failure {
         match error {
             BenchError::Usage(message) => Failure::Usage(message),
+            BenchError::Damaged(message) => Failure::Corruption(message),
             BenchError::Engine { during, source } => match Failure::from(source) {
                 Failure::Corruption(what) => Failure::Corruption(format!("{during}: {what}")),
                 Failure::Error(what) => Failure::Error(format!("{during}: {what}")),

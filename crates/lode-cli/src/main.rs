@@ -1,6 +1,6 @@
 //! The program `lode`: benchmarks and tools for Lodestore databases.
 //!
-//! A verb is a file: `bench`, `db/*`, `generate`. This one reads the command
+//! A verb is a file: `bench`, `db/*`, `generate`, `pulse`. This one reads the command
 //! line, runs a verb and turns what came of it into an exit code.
 
 mod failure;
@@ -12,6 +12,7 @@ mod progress;
 mod bench;
 mod db;
 mod generate;
+mod pulse;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,9 @@ enum Verb {
     /// Make records to load
     #[command(subcommand)]
     Gen(generate::Generate),
+    /// Run the workload of a block chain's node on a large database
+    #[command(after_help = pulse::EXAMPLES_HELP)]
+    Pulse(Box<pulse::Pulse>),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Bench(bench) => bench::run(&bench),
         Verb::Db(database) => db::run(&database),
         Verb::Gen(what) => generate::run(&what),
+        Verb::Pulse(pulse) => pulse::run(&pulse),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
