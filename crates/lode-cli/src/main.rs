@@ -1,6 +1,6 @@
 //! The program `lode`: benchmarks and tools for Lodestore databases.
 //!
-//! A verb is a file: `bench`, `db/*`, `generate`. This one reads the command
+//! A verb is a file: `bench`, `db/*`, `generate`, `completions`. This one reads the command
 //! line, runs a verb and turns what came of it into an exit code.
 
 mod failure;
@@ -10,12 +10,13 @@ mod records;
 mod progress;
 
 mod bench;
+mod completions;
 mod db;
 mod generate;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -41,13 +42,20 @@ enum Verb {
     /// Make records to load
     #[command(subcommand)]
     Gen(generate::Generate),
+    /// Print a script that completes verbs and flags in a shell
+    Completions(completions::Completions),
+    /// Write manual pages
+    Man(completions::Man),
 }
 
 fn main() -> ExitCode {
-    let done = match Lode::parse().verb {
+    let line = Lode::try_parse().unwrap_or_else(|error| bench::explain(error).exit());
+    let done = match line.verb {
         Verb::Bench(bench) => bench::run(&bench),
         Verb::Db(database) => db::run(&database),
         Verb::Gen(what) => generate::run(&what),
+        Verb::Completions(shell) => completions::completions(&shell, Lode::command()),
+        Verb::Man(man) => completions::man(&man, Lode::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
