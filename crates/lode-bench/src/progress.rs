@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::numbers::{grouped, seconds_text};
 
 /// How often the line is drawn.
-const INTERVAL: Duration = Duration::from_millis(250);
+pub const INTERVAL: Duration = Duration::from_millis(250);
 /// The first drawing waits this long: short benchmarks show none.
 const SILENCE: Duration = Duration::from_millis(500);
 

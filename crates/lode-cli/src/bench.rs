@@ -38,7 +38,7 @@ pub fn run(bench: &Bench) -> Done {
 /// `error` of a command line; with the reason, if it is for a flag that only
 /// RocksDB's db_bench has.
 pub fn explain(error: clap::Error) -> clap::Error {
-    let is_bench = std::env::args().nth(1).is_some_and(|verb| verb == "bench");
+    let is_bench = std::env::args_os().nth(1).is_some_and(|verb| verb == "bench");
     match foreign_reason(&error).filter(|_| is_bench) {
         Some((flag, reason)) => clap::Error::raw(
             ErrorKind::UnknownArgument,

@@ -256,7 +256,9 @@ pub fn stalls(told: &Told<'_>) -> String {
 
 fn stalled_part(line: &Line) -> f64 {
     let time = line.thread_seconds();
-    if time > 0.0 && line.wrote() { line.stall_seconds / time } else { 0.0 }
+    // Where only a thread beside those that are measured writes, its wait is
+    // compared with their time.
+    if time > 0.0 && line.wrote() { (line.stall_seconds / time).min(1.0) } else { 0.0 }
 }
 
 /// What was written for each byte of the program's.
