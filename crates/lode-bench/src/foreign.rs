@@ -138,6 +138,11 @@ const ABSENT: &[Absent] = &[
         ],
         benchmarks: &[],
     },
+    Absent {
+        reason: "what is read is always checked",
+        flags: &["verify_checksum", "paranoid_checks", "force_consistency_checks"],
+        benchmarks: &[],
+    },
     Absent { reason: "use --max_file_size", flags: &["target_file_size_base"], benchmarks: &[] },
 ];
 
