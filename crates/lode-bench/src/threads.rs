@@ -26,15 +26,12 @@ pub fn run_threads<'p>(
                 scope.spawn(move || {
                     // Dropped when the thread ends, however it ends.
                     let _ended: mpsc::Sender<()> = ended;
+                    let _part = Part { plan, index };
                     let mut worker = Worker::new(plan, index, first_seed + index as u64);
                     barrier.wait();
                     worker.meter.start();
                     let result = body(&mut worker);
                     worker.meter.stop();
-                    if index == 0 {
-                        plan.led.store(true, Ordering::Relaxed);
-                    }
-                    plan.running.fetch_sub(1, Ordering::Relaxed);
                     result.map(|()| worker.meter)
                 })
             })
@@ -49,4 +46,20 @@ pub fn run_threads<'p>(
         };
         handles.into_iter().map(join).collect()
     })
+}
+
+/// A thread's part of a benchmark. When it ends, be it by a panic, those that
+/// wait for it go on.
+struct Part<'a> {
+    plan: &'a Plan<'a>,
+    index: usize,
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if self.index == 0 {
+            self.plan.led.store(true, Ordering::Relaxed);
+        }
+        self.plan.running.fetch_sub(1, Ordering::Relaxed);
+    }
 }

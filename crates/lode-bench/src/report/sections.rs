@@ -27,13 +27,16 @@ pub fn heading(told: &Told<'_>, title: &str) -> String {
         "<header>\n<h1>{}</h1>\n{}</header>\n",
         escape(title),
         paragraph(&format!(
-            "Lodestore {} on {machine}: {} entries with keys of {} and values of {} bytes, {} \
-             threads, measured for {}.",
+            "Lodestore {} on {machine}: {} entries with keys of {} and values of {} bytes, {}, \
+             measured for {}.",
             env!("CARGO_PKG_VERSION"),
             grouped(settings.num),
             settings.keys.key_bytes(),
             settings.value_bytes,
-            settings.threads,
+            match settings.threads {
+                1 => "one thread".to_string(),
+                threads => format!("{threads} threads"),
+            },
             seconds_text(told.summary.seconds),
         ))
     )
