@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -41,23 +41,7 @@ pub fn completions(completions: &Completions, mut command: Command) -> Done {
 /// Writes a page for `lode` and for each of its verbs.
 pub fn man(man: &Man, command: Command) -> Done {
     let directory = &man.directory;
-    fs::create_dir_all(directory).map_err(Failure::io(directory))?;
-    // Without the verb `help`, which would have a page for each verb again.
-    let mut command = command.disable_help_subcommand(true);
-    command.build();
-    page(&command, "lode", directory)
-}
-
-/// Writes the page of `command`, then those of its verbs.
-fn page(command: &Command, name: &str, directory: &Path) -> Done {
-    let mut text = Vec::new();
-    let path = directory.join(format!("{name}.1"));
-    clap_mangen::Man::new(command.clone().name(name.to_string()))
-        .render(&mut text)
-        .and_then(|()| fs::write(&path, text))
-        .map_err(Failure::io(&path))?;
-    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
-        page(verb, &format!("{name}-{}", verb.get_name()), directory)?;
-    }
-    Ok(())
+    fs::create_dir_all(directory)
+        .and_then(|()| clap_mangen::generate_to(command, directory))
+        .map_err(Failure::io(directory))
 }

@@ -14,7 +14,8 @@ const ALL: &str = "fillseq,fillbatch,fillsync,fill100K,fillrandom,overwrite,read
 /// Every benchmark runs and leaves its line; a summary comes last.
 #[test]
 fn every_benchmark_prints_its_line() {
-    let ran = lode(&["bench", "--num=2000", "--threads", "2", "--benchmarks", ALL]).expect(0);
+    let flags = ["bench", "--num=2000", "--threads", "2", "--key_id_range=10", "--benchmarks", ALL];
+    let ran = lode(&flags).expect(0);
     let text = ran.text();
     for name in ALL.split(',') {
         let start = format!("{name:<12} : ");
@@ -44,8 +45,9 @@ fn codecs_tell_how_far_they_compress() {
     for line in [lines[1], lines[3]] {
         let percent = line.split_once("(output: ").and_then(|(_, rest)| rest.split_once("%)"));
         let percent: f64 = percent.expect("as in LevelDB").0.parse().expect("a number");
-        // Values can be compressed to half, as --compression_ratio says.
-        assert!((45.0..65.0).contains(&percent), "{line}");
+        // Values can be compressed to half, as --compression_ratio says, and
+        // somewhat further because they are made of printable characters.
+        assert!((40.0..65.0).contains(&percent), "{line}");
     }
     assert!(ran.text().matches("failure").count() == 0, "{}", ran.text());
 }

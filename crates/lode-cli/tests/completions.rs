@@ -1,5 +1,6 @@
 //! `lode completions` and `lode man`.
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod lode;
 
 use lode::{Place, lode, text};
