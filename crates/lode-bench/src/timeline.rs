@@ -50,6 +50,11 @@ impl Sample {
             memtable_bytes: stats.memtable_bytes,
         }
     }
+
+    /// Bytes of memtables and tables, now.
+    pub fn bytes(&self) -> u64 {
+        self.memtable_bytes + self.level_bytes.iter().sum::<u64>()
+    }
 }
 
 /// The samples of one benchmark.

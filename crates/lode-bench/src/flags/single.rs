@@ -62,7 +62,7 @@ pub struct MixFlags {
     pub mix_seek_ratio: f64,
 
     /// Ranges of keys of which each has its own share; needs keyrange_dist_*
-    #[arg(long, default_value = "1", value_parser = parse_count, value_name = "N", hide_short_help = true)]
+    #[arg(long, default_value = "1", value_parser = parse_count, value_name = "N")]
     pub keyrange_num: u64,
 
     /// a in the share a*exp(b*x)+c*exp(d*x) of the x-th hottest range of keys; all 0 = no ranges
@@ -186,19 +186,19 @@ pub struct MixFlags {
     pub iter_sigma: f64,
 
     /// Longest value; of a longer one the remainder is taken
-    #[arg(long, default_value = "1024", value_parser = parse_bytes, value_name = "BYTES", hide_short_help = true)]
+    #[arg(long, default_value = "1024", value_parser = parse_bytes, value_name = "BYTES")]
     pub mix_max_value_size: u64,
 
     /// Longest scan; of a longer one the remainder is taken
-    #[arg(long, default_value = "10000", value_parser = parse_count, value_name = "N", hide_short_help = true)]
+    #[arg(long, default_value = "10000", value_parser = parse_count, value_name = "N")]
     pub mix_max_scan_len: u64,
 
     /// Let the rate swing: sine_a*sin(sine_b*t+sine_c)+sine_d operations a second, t in seconds
-    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set, hide_short_help = true)]
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub sine_mix_rate: bool,
 
     /// Time after which that rate is set anew
-    #[arg(long, default_value = "10000", value_parser = parse_count, value_name = "MS", hide_short_help = true)]
+    #[arg(long, default_value = "10000", value_parser = parse_count, value_name = "MS")]
     pub sine_mix_rate_interval_milliseconds: u64,
 
     /// Noise of that rate, as a part of sine_a, from 0 to 1
@@ -257,19 +257,19 @@ pub struct MixFlags {
 #[command(rename_all = "snake_case", next_help_heading = "timeseries")]
 pub struct SeriesFlags {
     /// Ids are below this
-    #[arg(long, default_value = "100000", value_parser = parse_count, value_name = "N", hide_short_help = true)]
+    #[arg(long, default_value = "100000", value_parser = parse_count, value_name = "N")]
     pub key_id_range: u64,
 
     /// What becomes of old entries: none (they stay) or delete (readers delete them)
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ExpireStyle::None, value_name = "STYLE", hide_short_help = true)]
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ExpireStyle::None, value_name = "STYLE")]
     pub expire_style: ExpireStyle,
 
     /// Entries are old when so many newer ones were written
-    #[arg(long, default_value = "100000", value_parser = parse_count, value_name = "N", hide_short_help = true)]
+    #[arg(long, default_value = "100000", value_parser = parse_count, value_name = "N")]
     pub time_range: u64,
 
     /// Readers that delete old entries instead of reading, with --expire_style=delete
-    #[arg(long, default_value = "1", value_parser = parse_count, value_name = "N", hide_short_help = true)]
+    #[arg(long, default_value = "1", value_parser = parse_count, value_name = "N")]
     pub num_deletion_threads: u64,
 }
 

@@ -9,7 +9,7 @@ use super::scale::{Axis, short};
 /// Size of a picture; the plot is within these margins.
 const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 150.0;
-const LEFT: f64 = 44.0;
+const LEFT: f64 = 50.0;
 const RIGHT: f64 = WIDTH - 8.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = HEIGHT - 22.0;

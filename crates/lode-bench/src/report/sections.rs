@@ -193,27 +193,31 @@ fn course(line: &Line) -> String {
         let times: Vec<f64> = line.samples.iter().map(|s| s.seconds).collect();
         let levels = levels_of(&line.samples);
         let label = format!("bytes of the levels during {} over time", line.name);
-        parts += &layers(&label, &times, &levels, &|bytes| bytes_short(bytes));
+        let high = line.samples.iter().map(Sample::bytes).max().unwrap_or(0);
+        let (divisor, unit) = byte_unit(high);
+        let scaled = |layer: &Vec<f64>| layer.iter().map(|bytes| bytes / divisor).collect();
+        let levels: Vec<Vec<f64>> = levels.iter().map(scaled).collect();
+        parts += &layers(&label, &times, &levels, &|amount| format!("{} {unit}", short(amount)));
         caption += "; below: bytes of memtables and levels";
     }
     figure(&parts, &caption)
 }
 
-/// Memtables, then each level, at every sample.
+/// Each level, then the memtables, at every sample.
 fn levels_of(samples: &[Sample]) -> Vec<Vec<f64>> {
     let count = samples.iter().map(|s| s.level_bytes.len()).max().unwrap_or(0);
     let memtables = samples.iter().map(|s| s.memtable_bytes as f64).collect();
     let level = |at: usize| -> Vec<f64> {
         samples.iter().map(|s| s.level_bytes.get(at).map_or(0.0, |&b| b as f64)).collect()
     };
-    std::iter::once(memtables).chain((0..count).map(level)).collect()
+    (0..count).map(level).chain([memtables]).collect()
 }
 
 fn level_names(lines: &[Line]) -> Vec<String> {
     let samples = lines.iter().flat_map(|line| &line.samples);
     let count = samples.map(|s| s.level_bytes.len()).max().unwrap_or(0);
     let names = (0..count).map(|level| format!("level {level}"));
-    std::iter::once("memtables".to_string()).chain(names).collect()
+    names.chain(["memtables".to_string()]).collect()
 }
 
 /// Rates between samples, neighbours taken together where there are many.
@@ -296,15 +300,20 @@ pub fn levels(told: &Told<'_>) -> String {
     let Some(last) = last else {
         return String::new();
     };
-    let name = format!("memtables: {}", bytes_text(last.memtable_bytes));
-    let mut rows = vec![Row { name, values: vec![last.memtable_bytes as f64] }];
-    for (level, &bytes) in last.level_bytes.iter().enumerate() {
-        let mut values = vec![0.0; level + 1];
-        values.push(bytes as f64);
-        rows.push(Row { name: format!("level {level}: {}", bytes_text(bytes)), values });
-    }
-    let picture = stacks("bytes of each level at the end", &rows, &|bytes| bytes_short(bytes));
-    section("Levels at the end", &figure(&picture, "Bytes when the last benchmark ended."))
+    let (divisor, unit) = byte_unit(last.bytes());
+    let row = |colour: usize, name: String, bytes: u64| {
+        let mut values = vec![0.0; colour];
+        values.push(bytes as f64 / divisor);
+        Row { name: format!("{name}: {}", bytes_text(bytes)), values }
+    };
+    let levels = last.level_bytes.iter().enumerate().filter(|&(_, &bytes)| bytes > 0);
+    let mut rows: Vec<Row> =
+        levels.map(|(level, &bytes)| row(level, format!("level {level}"), bytes)).collect();
+    rows.push(row(last.level_bytes.len(), "memtables".to_string(), last.memtable_bytes));
+    let label = "bytes of each level at the end";
+    let picture = stacks(label, &rows, &|amount| format!("{} {unit}", short(amount)));
+    let caption = "Bytes when the last benchmark ended; levels without tables are left out.";
+    section("Levels at the end", &figure(&picture, caption))
 }
 
 /// What the flags chose.
@@ -327,11 +336,10 @@ pub fn settings(told: &Told<'_>) -> String {
     section("Settings", &(html + "</tbody></table></div>\n"))
 }
 
-fn bytes_short(bytes: f64) -> String {
-    match bytes {
-        b if b < 1_024.0 => format!("{b:.0} B"),
-        b if b < 1_048_576.0 => format!("{} K", short(b / 1_024.0)),
-        b if b < 1_073_741_824.0 => format!("{} M", short(b / 1_048_576.0)),
-        b => format!("{} G", short(b / 1_073_741_824.0)),
-    }
+/// The largest unit of which `bytes` are one or more: marks on an axis are round
+/// only in it.
+fn byte_unit(bytes: u64) -> (f64, &'static str) {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.iter().find(|(bits, _)| bytes >> bits > 0);
+    unit.map_or((1.0, "B"), |&(bits, name)| ((1u64 << bits) as f64, name))
 }
