@@ -2,19 +2,35 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
 use crate::counts::Counts;
 use crate::keys::KeyFormat;
 use crate::line::Line;
+use crate::repeats::Average;
 use crate::settings::Settings;
 use crate::summary::Summary;
 use crate::system;
 
 /// Grows when a field changes its meaning or goes; new fields may come without.
-const DOCUMENT_VERSION: u32 = 1;
+const DOCUMENT_VERSION: u32 = 2;
+
+/// Everything that there is to tell at the end of a run.
+pub struct Told<'a> {
+    /// What was to be done.
+    pub settings: &'a Settings,
+    /// Where the database was.
+    pub directory: &'a Path,
+    /// What each run of a benchmark did.
+    pub lines: &'a [Line],
+    /// What repeats have in common.
+    pub averages: &'a [Average],
+    /// The figures of the whole run.
+    pub summary: &'a Summary,
+    /// What the engine counted during the run.
+    pub counts: &'a Counts,
+}
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -26,13 +42,14 @@ struct Document<'a> {
     directory: &'a Path,
     settings: Choices<'a>,
     lines: &'a [Line],
+    averages: &'a [Average],
     summary: &'a Summary,
     counters: BTreeMap<&'static str, u64>,
 }
 
 /// What the flags chose.
 #[derive(Serialize)]
-struct Choices<'a> {
+pub struct Choices<'a> {
     num: u64,
     reads: u64,
     writes: u64,
@@ -45,6 +62,11 @@ struct Choices<'a> {
     compression: &'a str,
     batch_entries: Option<u64>,
     sync: bool,
+    logging: bool,
+    merge_operator: Option<String>,
+    write_bytes_per_second_max: Option<f64>,
+    reads_per_second_max: Option<f64>,
+    timed: bool,
     seed: u64,
     memtable_bytes: usize,
     table_bytes: u64,
@@ -55,7 +77,8 @@ struct Choices<'a> {
 }
 
 impl<'a> Choices<'a> {
-    fn of(settings: &'a Settings) -> Choices<'a> {
+    /// The choices of `settings`.
+    pub fn of(settings: &'a Settings) -> Choices<'a> {
         let options = &settings.engine;
         let family = &options.family;
         Choices {
@@ -71,6 +94,11 @@ impl<'a> Choices<'a> {
             compression: &settings.codec.name,
             batch_entries: settings.batch_entries,
             sync: settings.sync,
+            logging: options.logging,
+            merge_operator: family.merge_operator.as_ref().map(|o| o.name().to_string()),
+            write_bytes_per_second_max: settings.write_rate_max,
+            reads_per_second_max: settings.read_rate_max,
+            timed: settings.timed,
             seed: settings.seed,
             memtable_bytes: family.memtable_bytes,
             table_bytes: family.table_bytes,
@@ -83,25 +111,19 @@ impl<'a> Choices<'a> {
 }
 
 /// The document of a run.
-pub fn text(
-    settings: &Settings,
-    directory: &Path,
-    lines: &[Line],
-    summary: &Summary,
-    counts: &Counts,
-) -> String {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+pub fn text(told: &Told<'_>) -> String {
     let document = Document {
         document_version: DOCUMENT_VERSION,
         lodestore_version: env!("CARGO_PKG_VERSION"),
-        unix_seconds: since_1970.map_or(0, |d| d.as_secs()),
+        unix_seconds: system::unix_seconds(),
         processor: system::processor(),
         optimized: !cfg!(debug_assertions),
-        directory,
-        settings: Choices::of(settings),
-        lines,
-        summary,
-        counters: counts.named().collect(),
+        directory: told.directory,
+        settings: Choices::of(told.settings),
+        lines: told.lines,
+        averages: told.averages,
+        summary: told.summary,
+        counters: told.counts.named().collect(),
     };
     serde_json::to_string_pretty(&document)
         .expect("maps have string keys, and nothing in here fails to serialize")

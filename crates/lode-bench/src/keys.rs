@@ -78,11 +78,41 @@ impl KeyBuffer {
         &self.bytes
     }
 
+    /// Writes a key of two numbers of eight bytes each, most significant first,
+    /// filled up with the digit 0, and returns it. The shape must have room for
+    /// 16 bytes.
+    #[inline]
+    pub fn set_pair(&mut self, first: u64, second: u64) -> &[u8] {
+        let field = &mut self.bytes[self.shape.prefix_bytes..];
+        field[..8].copy_from_slice(&first.to_be_bytes());
+        field[8..16].copy_from_slice(&second.to_be_bytes());
+        &self.bytes
+    }
+
+    /// The second number of a key that [`KeyBuffer::set_pair`] made for this
+    /// shape; `None` if it is too short to be one.
+    pub fn second_of(&self, key: &[u8]) -> Option<u64> {
+        let start = self.shape.prefix_bytes + 8;
+        Some(u64::from_be_bytes(key.get(start..start + 8)?.try_into().ok()?))
+    }
+
+    /// What all keys with the first number of the last [`KeyBuffer::set_pair`]
+    /// begin with.
+    pub fn pair_prefix(&self) -> &[u8] {
+        &self.bytes[..self.shape.prefix_bytes + 8]
+    }
+
     /// The key of `number` without its last byte: no benchmark writes it.
     #[inline]
     pub fn set_missing(&mut self, number: u64) -> &[u8] {
         self.set(number);
         &self.bytes[..self.bytes.len() - 1]
+    }
+}
+
+impl AsRef<[u8]> for KeyBuffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -121,6 +151,18 @@ mod tests {
         assert_eq!(key.set(0x0102), b"\0\0\0\0\0\0\x01\x0200000000");
         let mut key = shape(KeyFormat::Rocksdb, 1, 4).buffer();
         assert_eq!(key.set(0x0102_0304), b"a\x01\x02\x03\x04");
+    }
+
+    /// Keys of two numbers sort by the first, then by the second, and tell both.
+    #[test]
+    fn pairs_sort_and_are_read_back() {
+        let mut key = shape(KeyFormat::Leveldb, 1, 20).buffer();
+        let low = key.set_pair(7, 256).to_vec();
+        assert_eq!(low, b"a\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\x01\x000000");
+        assert!(low.starts_with(key.pair_prefix()));
+        assert_eq!(key.second_of(&low), Some(256));
+        assert_eq!(key.second_of(b"a short key"), None);
+        assert!(key.set_pair(7, 257) > &low[..] && key.set_pair(6, u64::MAX) < &low[..]);
     }
 
     /// Keys are made of what is set last, whatever was there before.

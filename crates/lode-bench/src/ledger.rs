@@ -11,6 +11,8 @@
 //! statistics of Bitcoin's unspent outputs: median 25 bytes, mean 38, a tail up
 //! to 7.9 KB. A block has some 2,500 transactions of 2.3 outputs on average.
 
+use crate::random::SplitMix;
+
 /// The longest script.
 pub const SCRIPT_BYTES_MAX: usize = 7_900;
 
@@ -50,7 +52,7 @@ impl Ledger {
     /// Records that follow from `seed` alone.
     pub fn new(seed: u64) -> Ledger {
         Ledger {
-            random: SplitMix(seed),
+            random: SplitMix::new(seed),
             height: 0,
             transactions_left: 0,
             transaction: [0; 32],
@@ -130,41 +132,6 @@ impl Ledger {
     }
 }
 
-/// Steele, Lea and Flood's generator ("Fast splittable pseudorandom number
-/// generators", 2014): 64 good bits from each step of a counter.
-#[derive(Clone, Debug)]
-pub(crate) struct SplitMix(pub(crate) u64);
-
-impl SplitMix {
-    #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    /// Appends `length` random bytes.
-    pub(crate) fn fill(&mut self, to: &mut Vec<u8>, length: usize) {
-        let end = to.len() + length;
-        while to.len() < end {
-            let bytes = self.next().to_le_bytes();
-            to.extend_from_slice(&bytes[..bytes.len().min(end - to.len())]);
-        }
-    }
-
-    /// A number from `low` to `high`, each doubling equally often.
-    fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
-        let part = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
-        low * (high / low).powf(part)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,15 +145,6 @@ mod tests {
             (key, value)
         };
         (0..count).map(|_| next()).collect()
-    }
-
-    /// The generator is the published one: its first numbers from seed
-    /// 1234567 are in many libraries' tests.
-    #[test]
-    fn generator_gives_the_published_numbers() {
-        let mut random = SplitMix(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
     }
 
     /// The same seed gives the same records, another one others.

@@ -1,8 +1,9 @@
 //! Workloads that measure Lodestore: db_bench's benchmarks, histograms, reports.
 //!
 //! The path of a run, and the order of the modules: what is typed (`flags`),
-//! checked (`settings`), looked up (`workload`), done by every thread
-//! (`worker`, `workloads`), counted and told (`line`, `summary`, `document`).
+//! checked (`settings`), looked up (`catalogue`), done by every thread
+//! (`worker`, `workloads`), watched meanwhile (`watch`), counted and told
+//! (`line`, `summary`, `document`, `report`).
 
 mod error;
 mod numbers;
@@ -14,37 +15,53 @@ pub mod keys;
 pub mod values;
 pub mod histogram;
 pub mod ledger;
+mod permutation;
+mod pace;
+mod shapes;
+mod distributions;
 mod comparisons;
 mod counts;
 mod worker;
 mod workloads;
 mod workload;
+mod catalogue;
 
 // What the user says.
+mod foreign;
+mod selection;
 mod flags;
 mod settings;
 
 // What the user sees.
 mod directory;
+mod timeline;
 mod line;
+mod repeats;
 mod progress;
+mod rates;
 mod printer;
 mod header;
 mod summary;
 mod document;
+mod report;
 
 // Doing it.
+mod watch;
+mod threads;
 mod runner;
 pub mod pulse;
+mod help;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use error::BenchError;
 pub use flags::Flags;
+pub use foreign::flag as foreign_flag_reason;
+pub use help::benchmarks as benchmarks_help;
 pub use numbers::{bytes_text, grouped, parse_bytes, parse_count, seconds_text};
-pub use workload::help as benchmarks_help;
 
 use crate::directory::Directory;
+use crate::document::Told;
 use crate::printer::Printer;
 use crate::runner::Runner;
 use crate::settings::Settings;
@@ -64,23 +81,35 @@ pub enum Outcome {
 pub fn run(flags: &Flags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
     let settings = Settings::new(flags)?;
     let directory = Directory::new(settings.directory.as_deref(), settings.keep)?;
-    let mut printer = Printer::new(settings.output);
+    let mut printer = Printer::new(&settings.output);
     printer.prose(&header::text(&settings, &directory))?;
 
     let mut runner = Runner::new(&settings, &directory, stop)?;
-    let lines = runner.run(&mut printer)?;
+    let results = runner.run(&mut printer)?;
 
     let stopped = stop.load(Ordering::Relaxed);
     let counts = runner.counts();
     let tables = runner.db().map_or(0, table_bytes);
-    let summary = Summary::new(&lines, &counts, tables, stopped, system::peak_rss_bytes());
-    printer.prose(&summary.text(&lines))?;
+    let lines = &results.lines;
+    let summary = Summary::new(lines, &counts, tables, stopped, system::peak_rss_bytes());
+    printer.prose(&summary.text(lines))?;
     if settings.output.counters {
         printer.line(&counters_text(&counts))?;
     }
+    let told = Told {
+        settings: &settings,
+        directory: directory.path(),
+        lines,
+        averages: &results.averages,
+        summary: &summary,
+        counts: &counts,
+    };
+    if let Some(path) = &settings.output.page {
+        std::fs::write(path, report::page(&told)).map_err(BenchError::io(path))?;
+        printer.prose(&format!("\nReport: {}\n", path.display()))?;
+    }
     if settings.output.json {
-        let path = directory.path();
-        printer.document(&document::text(&settings, path, &lines, &summary, &counts))?;
+        printer.document(&document::text(&told))?;
     }
     Ok(if stopped { Outcome::Stopped } else { Outcome::Complete })
 }

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::counts::Counts;
 use crate::histogram::{Histogram, Latency};
-use crate::worker::{Found, Total};
+use crate::timeline::Sample;
+use crate::worker::{Found, Parts, Total};
 
 /// What a benchmark did.
 #[derive(Clone, Debug, Serialize)]
@@ -32,8 +33,15 @@ pub struct Line {
     pub mib_per_second: Option<f64>,
     /// Lookups that found their key.
     pub lookups: Option<Found>,
-    /// Writes of the thread beside the readers.
-    pub writes_beside: Option<u64>,
+    /// Operations by kind, where there are several kinds.
+    pub parts: Option<Parts>,
+    /// What the thread beside those that are measured does, as in `writer`.
+    pub beside: Option<&'static str>,
+    /// Operations of that thread.
+    pub ops_beside: Option<u64>,
+    /// True if it was run to warm up.
+    #[serde(skip)]
+    warmup: bool,
     /// True if the user ended it.
     pub stopped: bool,
     /// Remarks of LevelDB's kind, as in `(1000 ops)`.
@@ -52,6 +60,9 @@ pub struct Line {
     pub disk_bytes: u64,
     /// The most memory of the process until then.
     pub peak_rss_bytes: Option<u64>,
+    /// What happened when; empty if nobody wants to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
     /// For [`Line::text`].
     #[serde(skip)]
     histogram: Option<Histogram>,
@@ -66,6 +77,14 @@ pub struct Around {
     pub stopped: bool,
     /// A remark for the line.
     pub remark: Option<String>,
+    /// What the thread beside those that are measured does.
+    pub beside: Option<&'static str>,
+    /// True if it was run to warm up.
+    pub warmup: bool,
+    /// True if the histogram is wanted below the line.
+    pub pictured: bool,
+    /// What happened when.
+    pub samples: Vec<Sample>,
     /// Comparisons of keys, if they were counted.
     pub comparisons: Option<u64>,
     /// What the engine counted meanwhile.
@@ -94,9 +113,12 @@ impl Line {
             bytes: total.bytes,
             mib_per_second: (total.bytes > 0).then(|| per_second(mib)),
             lookups: total.found,
-            writes_beside: total.beside,
+            parts: total.parts,
+            beside: around.beside,
+            ops_beside: total.beside,
+            warmup: around.warmup,
             stopped: around.stopped,
-            remark: around.remark,
+            remark: joined(around.remark, total.remark),
             comparisons: around.comparisons,
             latency: total.histogram.as_ref().and_then(Histogram::latency),
             counters: around.counts.named().collect(),
@@ -104,7 +126,8 @@ impl Line {
             stall_seconds: around.counts.stall_seconds(),
             disk_bytes: around.disk_bytes,
             peak_rss_bytes: around.peak_rss_bytes,
-            histogram: total.histogram,
+            samples: around.samples,
+            histogram: total.histogram.filter(|_| around.pictured),
         }
     }
 
@@ -138,12 +161,15 @@ impl Line {
         if let Some(Found { found, total }) = self.lookups {
             let _ = write!(text, " ({found} of {total} found)");
         }
-        if let Some(writes) = self.writes_beside {
-            let rate = if self.seconds > 0.0 { writes as f64 / self.seconds } else { 0.0 };
-            let _ = write!(text, " (writer: {rate:.0} ops/s)");
+        if let (Some(name), Some(ops)) = (self.beside, self.ops_beside) {
+            let rate = if self.seconds > 0.0 { ops as f64 / self.seconds } else { 0.0 };
+            let _ = write!(text, " ({name}: {rate:.0} ops/s)");
         }
         if let Some(remark) = &self.remark {
             let _ = write!(text, " {remark}");
+        }
+        if self.warmup {
+            text.push_str(" (warm-up)");
         }
         if self.stopped {
             text.push_str(" (stopped)");
@@ -159,6 +185,13 @@ impl Line {
     }
 }
 
+fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(format!("{first} {second}")),
+        (first, second) => first.or(second),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,11 +201,9 @@ mod tests {
         Total {
             ops,
             bytes,
-            found: None,
-            beside: None,
             thread_time: Duration::from_micros(micros) * threads,
             elapsed: Duration::from_micros(micros),
-            histogram: None,
+            ..Total::default()
         }
     }
 
@@ -192,7 +223,8 @@ mod tests {
         let mut sum = total(2_000, 0, 1_000, 2);
         sum.found = Some(Found { found: 1_500, total: 2_000 });
         sum.beside = Some(70);
-        let line = Line::new("readwhilewriting", sum, Around::default());
+        let around = Around { beside: Some("writer"), ..Around::default() };
+        let line = Line::new("readwhilewriting", sum, around);
         assert_eq!(
             line.text(),
             "readwhilewriting :       1.000 micros/op; 2000000 ops/s; (1500 of 2000 found) \

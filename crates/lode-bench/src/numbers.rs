@@ -97,6 +97,23 @@ pub fn seconds_text(seconds: f64) -> String {
     }
 }
 
+/// A moment as `2026-11-21 16:22 UTC`; `seconds` are those since 1970.
+pub fn date_text(seconds: u64) -> String {
+    let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
+    // Days are counted from the first of March of year 0, so that the leap day
+    // is the last of its year; an era is 400 years, after which all repeats.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Five months from March on have 153 days, whichever five follow.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, year) = if month < 10 { (month + 3, year) } else { (month - 9, year + 1) };
+    let (hour, minute) = (minutes / 60, minutes % 60);
+    format!("{:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC", era * 400 + year)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +153,20 @@ mod tests {
         assert_eq!(seconds_text(0.25), "250 ms");
         assert_eq!(seconds_text(245.0), "4 min 05 s");
         assert_eq!(seconds_text(11_400.0), "3 h 10 min");
+    }
+
+    /// Dates are those of the calendar, leap days and all.
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_709_251_199, "2024-02-29 23:59 UTC"),
+            (1_735_689_600, "2025-01-01 00:00 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+        ] {
+            assert_eq!(date_text(seconds), text);
+        }
     }
 }

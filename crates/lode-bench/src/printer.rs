@@ -7,18 +7,19 @@ use crate::settings::Output;
 
 /// Prints the text of a run.
 pub struct Printer {
-    output: Output,
+    json: bool,
+    quiet: bool,
 }
 
 impl Printer {
     /// A printer that obeys `output`.
-    pub fn new(output: Output) -> Printer {
-        Printer { output }
+    pub fn new(output: &Output) -> Printer {
+        Printer { json: output.json, quiet: output.quiet }
     }
 
     /// Prints a result, at once.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
-        if self.output.json {
+        if self.json {
             return io::stderr().write_all(text.as_bytes());
         }
         let mut stdout = io::stdout().lock();
@@ -28,7 +29,7 @@ impl Printer {
 
     /// Prints what surrounds results, unless only those are wanted.
     pub fn prose(&mut self, text: &str) -> io::Result<()> {
-        if self.output.quiet { Ok(()) } else { self.line(text) }
+        if self.quiet { Ok(()) } else { self.line(text) }
     }
 
     /// Prints a document on standard output.

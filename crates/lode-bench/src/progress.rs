@@ -18,6 +18,8 @@ pub enum Goal {
     Ops(u64),
     /// So much time.
     Time(Duration),
+    /// Another thread's end.
+    Unknown,
 }
 
 /// Draws for one benchmark.
@@ -26,21 +28,25 @@ pub struct Progress {
     name: String,
     goal: Goal,
     start: Instant,
+    /// When it is drawn next, after `start`.
+    next: Duration,
     drawn: bool,
 }
 
 impl Progress {
     /// A line for `name`, not drawn yet.
     pub fn new(name: &str, goal: Goal) -> Progress {
-        Progress { name: name.to_string(), goal, start: Instant::now(), drawn: false }
+        let start = Instant::now();
+        Progress { name: name.to_string(), goal, start, next: SILENCE, drawn: false }
     }
 
-    /// Draws it, `done` operations being done.
+    /// Draws it if that is due, `done` operations being done.
     pub fn draw(&mut self, done: u64) {
         let elapsed = self.start.elapsed();
-        if elapsed < SILENCE {
+        if elapsed < self.next {
             return;
         }
+        self.next = elapsed + INTERVAL;
         let text = text(&self.name, self.goal, done, elapsed);
         // A terminal that went away is no reason to end a measurement.
         let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
@@ -61,6 +67,9 @@ fn text(name: &str, goal: Goal, done: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = done as f64 / seconds.max(1e-9);
     let (part, left) = match goal {
+        Goal::Unknown => {
+            return format!("{name}  {} ops  {} ops/s", grouped(done), grouped(rate as u64));
+        }
         Goal::Ops(ops) => (
             done as f64 / ops.max(1) as f64,
             (rate > 0.0).then(|| ops.saturating_sub(done) as f64 / rate),
@@ -93,6 +102,15 @@ mod tests {
         assert_eq!(
             text("readseq", Goal::Time(Duration::from_secs(10)), 80, Duration::from_secs(4)),
             "readseq  40 %  80 ops  20 ops/s  6.0 s left"
+        );
+    }
+
+    /// Where only another thread knows the end, none is promised.
+    #[test]
+    fn unknown_end_is_not_promised() {
+        assert_eq!(
+            text("timeseries", Goal::Unknown, 2_000, Duration::from_secs(2)),
+            "timeseries  2,000 ops  1,000 ops/s"
         );
     }
 

@@ -132,7 +132,7 @@ impl Summary {
     }
 
     /// What the figures mean, in sentences.
-    fn sentences(&self, lines: &[Line]) -> Vec<String> {
+    pub fn sentences(&self, lines: &[Line]) -> Vec<String> {
         let mut sentences = Vec::new();
         if self.stopped {
             sentences.push("The run was stopped early: its last line is a part.".to_string());
@@ -229,15 +229,7 @@ mod tests {
 
     fn line(name: &str, ops: u64) -> Line {
         let elapsed = Duration::from_secs(2);
-        let total = Total {
-            ops,
-            bytes: 0,
-            found: None,
-            beside: None,
-            thread_time: elapsed,
-            elapsed,
-            histogram: None,
-        };
+        let total = Total { ops, bytes: 0, thread_time: elapsed, elapsed, ..Total::default() };
         Line::new(name, total, Around { disk_bytes: 64 << 20, ..Around::default() })
     }
 

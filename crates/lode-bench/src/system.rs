@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The most memory that this process has had resident so far, in bytes.
 pub fn peak_rss_bytes() -> Option<u64> {
@@ -44,6 +44,11 @@ pub fn processor() -> Option<String> {
         .find_map(|line| line.strip_prefix("model name"))
         .map_or("unknown model", |rest| rest.trim_start_matches([' ', '\t', ':']));
     Some(format!("{cores} * {model}"))
+}
+
+/// Seconds since 1970.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Bytes of all files below `directory`. A file that vanishes meanwhile is not

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use lode_bench::{Flags, Outcome};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -32,6 +33,30 @@ pub fn run(bench: &Bench) -> Done {
         Outcome::Complete => Ok(()),
         Outcome::Stopped => Err(Failure::Stopped),
     }
+}
+
+/// `error` of a command line; with the reason, if it is for a flag that only
+/// RocksDB's db_bench has.
+pub fn explain(error: clap::Error) -> clap::Error {
+    let is_bench = std::env::args_os().nth(1).is_some_and(|verb| verb == "bench");
+    match foreign_reason(&error).filter(|_| is_bench) {
+        Some((flag, reason)) => clap::Error::raw(
+            ErrorKind::UnknownArgument,
+            format!("{flag} of db_bench: {reason}\n\nFor more information, try '--help'.\n"),
+        ),
+        None => error,
+    }
+}
+
+/// The flag that is unknown, and why.
+fn foreign_reason(error: &clap::Error) -> Option<(String, &'static str)> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let name = flag.trim_start_matches('-').split('=').next()?;
+    Some((flag.clone(), lode_bench::foreign_flag_reason(name)?))
 }
 
 /// Sets `stop` on the first signal, and ends the process on the second.

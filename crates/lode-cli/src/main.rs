@@ -1,6 +1,6 @@
 //! The program `lode`: benchmarks and tools for Lodestore databases.
 //!
-//! A verb is a file: `bench`, `db/*`, `generate`, `pulse`. This one reads the command
+//! A verb is a file: `bench`, `db/*`, `generate`, `pulse`, `completions`. This one reads the command
 //! line, runs a verb and turns what came of it into an exit code.
 
 mod failure;
@@ -10,13 +10,14 @@ mod records;
 mod progress;
 
 mod bench;
+mod completions;
 mod db;
 mod generate;
 mod pulse;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -45,14 +46,21 @@ enum Verb {
     /// Run the workload of a block chain's node on a large database
     #[command(after_help = pulse::EXAMPLES_HELP)]
     Pulse(Box<pulse::Pulse>),
+    /// Print a script that completes verbs and flags in a shell
+    Completions(completions::Completions),
+    /// Write manual pages
+    Man(completions::Man),
 }
 
 fn main() -> ExitCode {
-    let done = match Lode::parse().verb {
+    let line = Lode::try_parse().unwrap_or_else(|error| bench::explain(error).exit());
+    let done = match line.verb {
         Verb::Bench(bench) => bench::run(&bench),
         Verb::Db(database) => db::run(&database),
         Verb::Gen(what) => generate::run(&what),
         Verb::Pulse(pulse) => pulse::run(&pulse),
+        Verb::Completions(shell) => completions::completions(&shell, Lode::command()),
+        Verb::Man(man) => completions::man(&man, Lode::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

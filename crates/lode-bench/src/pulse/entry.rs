@@ -1,8 +1,8 @@
 //! What is stored: the key and the value of an entry, computed from its
 //! number. So nothing has to be kept to know what must be in the database.
 
-use crate::ledger::SplitMix;
 use crate::pulse::stream::Shape;
+use crate::random::SplitMix;
 
 /// Bytes of every key.
 pub const KEY_BYTES: usize = 40;
@@ -27,7 +27,7 @@ pub struct Entries {
 impl Entries {
     /// The entries of `shape` that follow from `seed`.
     pub fn new(shape: Shape, seed: u64) -> Entries {
-        Entries { shape, seed: SplitMix(seed).next() }
+        Entries { shape, seed: SplitMix::new(seed).next() }
     }
 
     /// The key of entry `number`; no two entries have the same.
@@ -43,7 +43,7 @@ impl Entries {
             return key;
         }
         // The first step of the generator is one to one.
-        let mut random = SplitMix(number ^ self.seed);
+        let mut random = SplitMix::new(number ^ self.seed);
         for part in key.chunks_exact_mut(8) {
             part.copy_from_slice(&random.next().to_be_bytes());
         }
@@ -53,7 +53,7 @@ impl Entries {
     /// Writes the value of entry `number` into `value`.
     pub fn value(&self, number: u64, value: &mut Vec<u8>) {
         // Apart from the sequence that keys are made of.
-        let mut random = SplitMix(number.rotate_left(32) ^ !self.seed);
+        let mut random = SplitMix::new(number.rotate_left(32) ^ !self.seed);
         let length = VALUE_BYTES_MIN + random.below(VALUE_BYTES_MAX - VALUE_BYTES_MIN + 1);
         value.clear();
         random.fill(value, length as usize);

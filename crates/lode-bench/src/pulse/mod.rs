@@ -9,7 +9,6 @@
 // What there is, computed from a seed. Programs that drive another engine with
 // the same keys use `Stream`, `Planner` and `Entries` too.
 mod ages;
-mod permutation;
 mod stream;
 mod entry;
 mod plan;

@@ -18,10 +18,10 @@
 use std::ops::Range;
 
 use crate::error::BenchError;
-use crate::ledger::SplitMix;
+use crate::permutation::Permutation;
 use crate::pulse::ages::spent_by;
-use crate::pulse::permutation::Permutation;
 use crate::pulse::stream::{Shape, Stream};
+use crate::random::SplitMix;
 
 /// Ends of the load's cohorts in the shape utxo, in blocks before the first round.
 const DEPTHS: [i64; 4] = [10, 100, 1_000, 10_000];
@@ -187,7 +187,7 @@ impl Planner {
             return Err(self.used_up());
         }
         let orders: Vec<Permutation> = (0..self.cohorts.len()).map(|at| self.order(at)).collect();
-        let mut random = SplitMix(self.seed(self.rounds, pass));
+        let mut random = SplitMix::new(self.seed(self.rounds, pass));
         let (wanted, end) = (self.stream.reads as usize, self.next_number());
         let mut drawn: Vec<u64> = Vec::with_capacity(wanted);
         while drawn.len() < wanted {
@@ -195,7 +195,7 @@ impl Planner {
                 let number = random.below(end);
                 let at = self.cohorts.partition_point(|c| c.first <= number) - 1;
                 let cohort = &self.cohorts[at];
-                if orders[at].place_of(number - cohort.first) >= cohort.left {
+                if orders[at].position_of(number - cohort.first) >= cohort.left {
                     drawn.push(number);
                 }
             }
@@ -211,12 +211,12 @@ impl Planner {
 
     /// In `0.0..1.0`.
     fn dither(&self, cohort: usize, round: u64) -> f64 {
-        let bits = SplitMix(self.seed(round, !(cohort as u64))).next() >> 11;
+        let bits = SplitMix::new(self.seed(round, !(cohort as u64))).next() >> 11;
         bits as f64 / (1u64 << 53) as f64
     }
 
     fn seed(&self, a: u64, b: u64) -> u64 {
-        SplitMix(SplitMix(self.stream.seed ^ a.rotate_left(32)).next() ^ b).next()
+        SplitMix::new(SplitMix::new(self.stream.seed ^ a.rotate_left(32)).next() ^ b).next()
     }
 }
 

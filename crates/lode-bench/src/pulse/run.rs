@@ -269,7 +269,7 @@ impl<'a> Run<'a> {
         self.state.set_rounds(round.number, &mut self.batch);
         let before = Counts::now(&self.opened.statistics);
         let start = Instant::now();
-        let options = WriteOptions { sync: self.flags.sync };
+        let options = WriteOptions { sync: self.flags.sync, ..WriteOptions::default() };
         let written = self.opened.db.write_with(&options, &mut self.batch);
         let seconds = start.elapsed().as_secs_f64();
         written.map_err(BenchError::engine(format!("writes of round {}", round.number)))?;

@@ -1,9 +1,8 @@
-//! Benchmarks that read: lookups, scans and seeks.
-
-use std::sync::atomic::Ordering;
+//! Benchmarks that read: lookups and scans.
 
 use lodestore::{DbCursor, Result};
 
+use super::beside;
 use crate::worker::Worker;
 
 /// Looks up random keys.
@@ -24,6 +23,7 @@ fn look_up(worker: &mut Worker<'_>, range: u64) -> Result<()> {
         let value = plan.db.get(key.set(random.uniform(range)))?;
         found += u64::from(value.is_some());
         meter.finished(1, 0);
+        meter.hold_reads(1);
     }
     meter.set_found(found);
     Ok(())
@@ -38,30 +38,58 @@ pub fn missing(worker: &mut Worker<'_>) -> Result<()> {
         let value = plan.db.get(key.set_missing(random.uniform(plan.num)))?;
         found += u64::from(value.is_some());
         meter.finished(1, 0);
+        meter.hold_reads(1);
     }
     meter.set_found(found);
     Ok(())
 }
 
-/// The first thread writes random keys until the others have read theirs. It
-/// is not measured, as in LevelDB; how much it wrote is told.
+/// Looks up random keys while the first thread writes.
 pub fn random_while_writing(worker: &mut Worker<'_>) -> Result<()> {
-    if worker.index > 0 {
-        return random(worker);
-    }
+    beside::writing(worker, random)
+}
+
+/// Looks up random keys while the first thread scans.
+pub fn random_while_scanning(worker: &mut Worker<'_>) -> Result<()> {
+    beside::scanning(worker, random)
+}
+
+/// Looks up random keys, `--batch_size` of them in one `multi_get`.
+pub fn multi_random(worker: &mut Worker<'_>) -> Result<()> {
     let Worker { random, plan, meter, .. } = worker;
-    let mut key = plan.keys.buffer();
-    let mut values = plan.values.source();
-    let mut batch = lodestore::WriteBatch::new();
-    let mut written = 0;
-    while plan.running.load(Ordering::Relaxed) > 1 {
-        batch.clear();
-        batch.put(key.set(random.uniform(plan.num)), values.next(plan.value_bytes));
-        plan.db.write_with(&plan.write_options, &mut batch)?;
-        written += 1;
+    let mut keys = vec![plan.keys.buffer(); plan.batch_entries as usize];
+    let stride = plan.shapes.multiread_stride;
+    let mut found = 0;
+    while meter.more() {
+        let count = plan.batch_entries.min(meter.left()) as usize;
+        let keys = &mut keys[..count];
+        // The last key of a batch with a stride must be a key, too.
+        let room = plan.num.saturating_sub((count as u64 - 1).saturating_mul(stride)).max(1);
+        let mut number = random.uniform(plan.num).min(room - 1);
+        for key in keys.iter_mut() {
+            key.set(number);
+            number = match stride {
+                0 => random.uniform(plan.num),
+                _ => (number + stride) % plan.num,
+            };
+        }
+        let mut bytes = 0;
+        for value in plan.db.multi_get(keys) {
+            if let Some(value) = value? {
+                found += 1;
+                bytes += plan.keys.key_bytes() + value.len();
+            }
+        }
+        meter.finished(count as u64, bytes);
+        meter.hold_reads(count as u64);
     }
-    meter.set_beside(written);
+    meter.set_found(found);
     Ok(())
+}
+
+/// [`multi_random`] while the first thread writes.
+pub fn multi_random_while_writing(worker: &mut Worker<'_>) -> Result<()> {
+    beside::writing(worker, multi_random)
 }
 
 /// Reads forwards from the first entry.
@@ -99,25 +127,4 @@ fn scan(
         step(&mut cursor);
     }
     cursor.status()
-}
-
-/// Makes a cursor and seeks, for each operation anew.
-pub fn seek_random(worker: &mut Worker<'_>) -> Result<()> {
-    let Worker { random, plan, meter, .. } = worker;
-    let mut key = plan.keys.buffer();
-    let mut found = 0;
-    while meter.more() {
-        let key = key.set(random.uniform(plan.num));
-        let mut cursor = plan.db.cursor();
-        cursor.seek(key);
-        if cursor.valid() {
-            found += u64::from(cursor.key() == key);
-        } else {
-            cursor.status()?;
-        }
-        drop(cursor);
-        meter.finished(1, 0);
-    }
-    meter.set_found(found);
-    Ok(())
 }

@@ -1,9 +1,9 @@
-//! Benchmarks that change the database: puts, deletes, compaction.
+//! Benchmarks that only write: puts and deletes.
 
 use lodestore::{Result, WriteBatch};
 
 use crate::random::Random;
-use crate::worker::Worker;
+use crate::worker::{Plan, Worker};
 
 /// Puts keys 0, 1, 2, ...
 pub fn put_sequential(worker: &mut Worker<'_>) -> Result<()> {
@@ -25,25 +25,25 @@ pub fn delete_random(worker: &mut Worker<'_>) -> Result<()> {
     delete(worker, random)
 }
 
-/// Compacts everything, once: the first thread does it for all.
-pub fn compact(worker: &mut Worker<'_>) -> Result<()> {
-    if worker.index == 0 {
-        worker.plan.db.compact_range(None, None)?;
-        worker.meter.finished(1, 0);
-    }
-    Ok(())
+/// Puts every key once, in random order.
+pub fn put_unique_random(worker: &mut Worker<'_>) -> Result<()> {
+    put(worker, unique_random)
 }
 
 /// The number of the `at`-th key that a thread writes.
-type Choose = fn(&mut Random, at: u64, num: u64) -> u64;
+type Choose = fn(&mut Random, at: u64, plan: &Plan<'_>) -> u64;
 
-fn sequential(_: &mut Random, at: u64, num: u64) -> u64 {
+fn sequential(_: &mut Random, at: u64, plan: &Plan<'_>) -> u64 {
     // Only a run limited by time comes round to the first key again.
-    if at < num { at } else { at % num }
+    if at < plan.num { at } else { at % plan.num }
 }
 
-fn random(random: &mut Random, _: u64, num: u64) -> u64 {
-    random.uniform(num)
+fn random(random: &mut Random, _: u64, plan: &Plan<'_>) -> u64 {
+    random.uniform(plan.num)
+}
+
+fn unique_random(random: &mut Random, at: u64, plan: &Plan<'_>) -> u64 {
+    plan.permutation.at(sequential(random, at, plan))
 }
 
 #[inline]
@@ -53,7 +53,7 @@ fn put(worker: &mut Worker<'_>, choose: Choose) -> Result<()> {
     let mut values = plan.values.source();
     let entry_bytes = plan.keys.key_bytes() + plan.value_bytes;
     write_batches(worker, |random, at, batch| {
-        let key = key.set(choose(random, at, plan.num));
+        let key = key.set(choose(random, at, plan));
         batch.put(key, values.next(plan.value_bytes));
         entry_bytes
     })
@@ -63,7 +63,7 @@ fn delete(worker: &mut Worker<'_>, choose: Choose) -> Result<()> {
     let plan = worker.plan;
     let mut key = plan.keys.buffer();
     write_batches(worker, |random, at, batch| {
-        batch.delete(key.set(choose(random, at, plan.num)));
+        batch.delete(key.set(choose(random, at, plan)));
         0
     })
 }
@@ -86,6 +86,7 @@ fn write_batches(
         }
         plan.db.write_with(&plan.write_options, &mut batch)?;
         meter.finished(entries, bytes);
+        meter.hold_writes(bytes);
     }
     Ok(())
 }

@@ -115,14 +115,14 @@ fn compact_with(
         buffers: Charge::new(&Account::unlimited(), Item::Cursors),
     };
     let (table, mut kept) = (Arc::new(table), Vec::new());
-    let mut cursor = table.cursor(context);
+    let mut cursor = table.cursor(context.clone());
     cursor.seek_to_first();
     while cursor.valid() {
         kept.push((cursor.user_key().to_vec(), cursor.trailer(), cursor.value().to_vec()));
         cursor.next();
     }
     cursor.status().unwrap();
-    table.verify().unwrap();
+    table.verify(&context).unwrap();
     (kept, table.range_deletes().deletes().collect())
 }
 

@@ -1,0 +1,123 @@
+//! Flags that become options of the engine.
+
+use lodestore::Compression;
+
+use crate::numbers::{
+    OrDefault, parse_bytes_or_default, parse_count, parse_count_or_default, parse_switch,
+};
+
+/// Where -1 is the default, the engine's own default is taken.
+#[derive(Clone, Debug, clap::Args)]
+#[command(rename_all = "snake_case", next_help_heading = "Engine")]
+pub struct EngineFlags {
+    /// Codec of table blocks: 0 or none, 1 or snappy (LevelDB's), lz4, zstd, zstd:LEVEL
+    #[arg(long, visible_alias = "compression_type", default_value = "lz4", value_parser = parse_compression, value_name = "CODEC")]
+    pub compression: Codec,
+
+    /// Level of zstd, also for zstdcomp and zstduncomp [default: 1]
+    #[arg(
+        long,
+        visible_alias = "zstd_compression_level",
+        value_name = "LEVEL",
+        allow_negative_numbers = true
+    )]
+    pub compression_level: Option<i32>,
+
+    /// Bytes of a memtable before it is flushed
+    #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
+    pub write_buffer_size: OrDefault,
+
+    /// Bytes of a table before the next is begun
+    #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
+    pub max_file_size: OrDefault,
+
+    /// Bytes of a table's block before compression
+    #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
+    pub block_size: OrDefault,
+
+    /// Bytes of the cache of blocks
+    #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
+    pub cache_size: OrDefault,
+
+    /// Bits of the filter for each key; 0 = no filter
+    #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "BITS", allow_negative_numbers = true)]
+    pub bloom_bits: OrDefault,
+
+    /// Threads for compactions; one more flushes
+    #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "N", allow_negative_numbers = true)]
+    pub background_threads: OrDefault,
+
+    /// Threads for compactions and flushes together: one flushes, the others compact
+    #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "N", allow_negative_numbers = true, conflicts_with = "background_threads")]
+    pub max_background_jobs: OrDefault,
+
+    /// Keep no log: a crash loses what was written since the last flush
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub disable_wal: bool,
+
+    /// What merges do: none, uint64add (8-byte values) or stringappend
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = MergeChoice::None, value_name = "NAME")]
+    pub merge_operator: MergeChoice,
+
+    /// Count comparisons of keys, through a comparator of one's own (slower than the built-in order)
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub comparisons: bool,
+
+    /// Files that may be open for reading; 0 = as many as the process may open
+    #[arg(long, default_value = "0", value_parser = parse_count, value_name = "N")]
+    pub open_files: u64,
+
+    /// One limit on memtables, cache, indexes, filters and buffers; the cache gets what the others leave
+    #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
+    pub memory_budget: OrDefault,
+
+    /// Has no effect: Lodestore always recycles the segments of its log
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub reuse_logs: bool,
+}
+
+/// A merge operator that is built in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum MergeChoice {
+    /// None: nothing can be merged.
+    #[default]
+    None,
+    /// Adds numbers of eight bytes.
+    Uint64add,
+    /// Appends, with a comma between.
+    Stringappend,
+}
+
+/// A codec with its name.
+#[derive(Clone, Debug)]
+pub struct Codec {
+    /// As in `--compression`.
+    pub name: String,
+    /// For the engine's options.
+    pub compression: Compression,
+    /// True if the name has a level.
+    pub level_was_given: bool,
+}
+
+/// Reads `--compression`.
+pub(super) fn parse_compression(text: &str) -> Result<Codec, String> {
+    let lower = text.to_ascii_lowercase();
+    let level_was_given = lower.contains(':');
+    let (name, compression) = match lower.split_once(':') {
+        Some(("zstd", level)) => {
+            let level = level.parse().map_err(|_| format!("{level:?} is not a level of zstd"))?;
+            (lower.as_str(), Compression::Zstd { level })
+        }
+        Some(_) => return Err("only zstd has a level, as in zstd:3".to_string()),
+        None => match lower.as_str() {
+            "0" | "none" => ("none", Compression::None),
+            "1" | "snappy" => ("snappy", Compression::Snappy),
+            "lz4" => ("lz4", Compression::Lz4),
+            "zstd" => ("zstd:1", Compression::Zstd { level: 1 }),
+            _ => {
+                return Err(format!("{text:?} is none of none, snappy, lz4, zstd, zstd:LEVEL"));
+            }
+        },
+    };
+    Ok(Codec { name: name.to_string(), compression, level_was_given })
+}
