@@ -22,6 +22,7 @@ use crate::pulse::flags::LoadFlags;
 use crate::pulse::open::{Access, Opened, open};
 use crate::pulse::output_of;
 use crate::pulse::state::{State, is_there};
+use crate::pulse::status::Status;
 use crate::pulse::stream::Stream;
 use crate::pulse::watch::{Peaks, Watch};
 use crate::settings::Output;
@@ -93,7 +94,9 @@ pub fn load_stream(
     let progress = output.progress.then(|| Progress::new("load", goal));
     write(&opened, &mut state, progress, stop).map_err(engine("loading"))?;
     let written = start.elapsed();
+    let status = Status::new(output, "flushing, and waiting until compaction is quiet");
     settle(&opened, &state, flags).map_err(engine("after the load"))?;
+    drop(status);
     Ok(Loaded {
         stream: stream.clone(),
         entries: state.loaded,

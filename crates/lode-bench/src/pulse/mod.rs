@@ -21,6 +21,7 @@ mod export;
 mod cgroup;
 mod pages;
 mod watch;
+mod status;
 mod open;
 mod state;
 

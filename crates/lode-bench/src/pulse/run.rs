@@ -2,7 +2,6 @@
 //! database. Each round is one write batch, which also notes that the round is
 //! done: a later run goes on with the next one.
 
-use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -26,6 +25,7 @@ use crate::pulse::plan::{Planner, Round};
 use crate::pulse::reads::{Mode, Reader, wanted};
 use crate::pulse::report::{Choices, Report, RoundLine, Writes};
 use crate::pulse::state::{State, is_there};
+use crate::pulse::status::Status;
 use crate::pulse::watch::Watch;
 use crate::settings::Output;
 use crate::system;
@@ -37,10 +37,6 @@ const MREAD_THREADS: u8 = 8;
 pub fn run(flags: &RunFlags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
     let output = output_of(&flags.surroundings);
     let mut printer = Printer::new(output);
-    if let Some(path) = &flags.html {
-        // A path that cannot be written is better known before the run.
-        std::fs::File::create(path).map_err(BenchError::io(path))?;
-    }
     let (report, histogram) = run_rounds(flags, output, stop)?;
     printer.prose(&report.summary_text())?;
     if flags.histogram {
@@ -71,6 +67,10 @@ pub fn run_rounds(
     let access = if flags.read_only { Access::Read } else { Access::Write };
     let opened = open(&flags.surroundings, access)?;
     let mut run = Run::start(flags, threads, output, &opened, stop)?;
+    if let Some(path) = &flags.html {
+        // A path that cannot be written is better known before the rounds.
+        std::fs::File::create(path).map_err(BenchError::io(path))?;
+    }
     let mut printer = Printer::new(output);
     let settle_seconds = run.settle()?;
     let mut report = run.report(settle_seconds)?;
@@ -148,6 +148,8 @@ impl<'a> Run<'a> {
     fn settle(&self) -> Result<f64, BenchError> {
         let start = Instant::now();
         if !self.flags.no_wait {
+            let text = "waiting until compaction is quiet (--no-wait begins at once)";
+            let _status = Status::new(self.output, text);
             let waited = self.opened.db.wait_for_background();
             waited.map_err(BenchError::engine("waiting for compactions"))?;
         }
@@ -179,21 +181,14 @@ impl<'a> Run<'a> {
     /// Waits until `due` after `start`, or until the user stops the run.
     fn wait_until(&self, start: Instant, due: Duration) {
         let left = || due.saturating_sub(start.elapsed());
-        let mut drawn = false;
+        let text = || {
+            let time = seconds_text(left().as_secs_f64());
+            format!("next round in {time} (--interval 0 does not wait)")
+        };
+        let status = Status::new(self.output, "");
         while !left().is_zero() && !self.stop.load(Ordering::Relaxed) {
-            if self.output.progress {
-                let time = seconds_text(left().as_secs_f64());
-                // A terminal that went away is no reason to end a run.
-                let _ = write!(
-                    io::stderr(),
-                    "\r\x1b[Knext round in {time} (--interval 0 does not wait)"
-                );
-                drawn = true;
-            }
+            status.draw(&text());
             std::thread::sleep(INTERVAL.min(left()));
-        }
-        if drawn {
-            let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 
