@@ -10,6 +10,7 @@ use crate::keys::KeyFormat;
 use crate::line::Line;
 use crate::repeats::Average;
 use crate::settings::Settings;
+use crate::shapes::Shapes;
 use crate::summary::Summary;
 use crate::system;
 
@@ -50,6 +51,7 @@ struct Document<'a> {
 /// What the flags chose.
 #[derive(Serialize)]
 pub struct Choices<'a> {
+    benchmarks: &'a str,
     num: u64,
     reads: u64,
     writes: u64,
@@ -74,6 +76,7 @@ pub struct Choices<'a> {
     cache_bytes: usize,
     filter_bits_per_key: u8,
     background_threads: usize,
+    shapes: &'a Shapes,
 }
 
 impl<'a> Choices<'a> {
@@ -82,6 +85,7 @@ impl<'a> Choices<'a> {
         let options = &settings.engine;
         let family = &options.family;
         Choices {
+            benchmarks: &settings.list,
             num: settings.num,
             reads: settings.reads,
             writes: settings.writes,
@@ -106,6 +110,7 @@ impl<'a> Choices<'a> {
             cache_bytes: options.cache_bytes,
             filter_bits_per_key: family.filter_bits_per_key,
             background_threads: options.background_threads,
+            shapes: &settings.shapes,
         }
     }
 }

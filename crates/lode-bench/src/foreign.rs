@@ -198,8 +198,8 @@ pub fn flag(name: &str) -> Option<&'static str> {
         Some(beginning) => name.starts_with(beginning),
         None => name == *pattern,
     };
-    let group = ABSENT.iter().find(|absent| absent.flags.iter().any(|f| matches(f)));
-    let other = || OTHER_FLAGS.iter().any(|f| matches(f)).then_some(OTHER_REASON);
+    let group = ABSENT.iter().find(|absent| absent.flags.iter().any(&matches));
+    let other = || OTHER_FLAGS.iter().any(&matches).then_some(OTHER_REASON);
     group.map(|absent| absent.reason).or_else(other)
 }
 

@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 /// All of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Shapes {
     /// How a seek goes on.
     pub seek: SeekShape,
@@ -25,7 +27,7 @@ pub struct Shapes {
 }
 
 /// How a seek goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SeekShape {
     /// Entries that are read after it, the one that was found included.
     pub nexts: u64,
@@ -36,7 +38,7 @@ pub struct SeekShape {
 /// `mixgraph`: lookups, writes and scans with the distributions of Cao, Dong,
 /// Vemuri and Du, "Characterizing, Modeling, and Benchmarking RocksDB Key-Value
 /// Workloads at Facebook" (FAST 2020).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MixShape {
     /// How often each range of keys is used; `None` if all are alike.
     pub ranges: Option<RangeShape>,
@@ -59,7 +61,7 @@ pub struct MixShape {
 
 /// Ranges of keys, of which the `x`-th hottest is used with a probability of
 /// `a * exp(b * x) + c * exp(d * x)`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RangeShape {
     /// The ranges.
     pub count: u64,
@@ -68,7 +70,7 @@ pub struct RangeShape {
 }
 
 /// A generalized Pareto distribution.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Pareto {
     /// Where it begins.
     pub theta: f64,
@@ -79,7 +81,7 @@ pub struct Pareto {
 }
 
 /// Operations a second that follow `a * sin(b * t + c) + d`, `t` in seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sine {
     /// The factors `a`, `b`, `c`, `d`.
     pub factors: [f64; 4],
@@ -90,7 +92,7 @@ pub struct Sine {
 }
 
 /// `timeseries`: entries of an id and a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SeriesShape {
     /// Ids are below this.
     pub ids: u64,

@@ -109,7 +109,7 @@ mod tests {
     /// Marks are round numbers, few, and within the axis.
     #[test]
     fn marks_are_round_and_few() {
-        assert_eq!(Axis::even(90.0, 0.0, 1.0).marks(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0][..6]);
+        assert_eq!(Axis::even(90.0, 0.0, 1.0).marks(), [0.0, 50.0, 100.0]);
         assert_eq!(Axis::even(1_234.0, 0.0, 1.0).marks(), [0.0, 500.0, 1_000.0, 1_500.0]);
         assert_eq!(Axis::exact(0.7, 0.0, 1.0).marks().len(), 4);
         assert_eq!(Axis::powers(3.0, 900.0, 0.0, 1.0).marks(), [1.0, 10.0, 100.0, 1_000.0]);

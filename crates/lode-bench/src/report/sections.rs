@@ -1,6 +1,7 @@
 //! The sections of the page, each from what a run tells.
 
 use lodestore::Counter;
+use serde_json::Value;
 
 use super::bars::{Row, dots, stacks};
 use super::curve::{Stretch, layers, rates};
@@ -320,20 +321,26 @@ pub fn levels(told: &Told<'_>) -> String {
 pub fn settings(told: &Told<'_>) -> String {
     let choices = serde_json::to_value(Choices::of(told.settings)).unwrap_or_default();
     let mut html = String::from("<div class=\"wide\"><table class=\"words\">\n<tbody>\n");
-    let mut row = |name: &str, value: &str| {
-        html += &format!("<tr><td>{}</td><td>{}</td></tr>\n", escape(name), escape(value));
-    };
-    row("benchmarks", &told.settings.list);
-    for (name, value) in choices.as_object().into_iter().flatten() {
-        let value = match value {
-            serde_json::Value::Null => "not set".to_string(),
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        row(&name.replace('_', " "), &value);
-    }
-    row("directory", &told.directory.display().to_string());
+    setting_rows(&mut html, "", &choices);
+    let directory = Value::from(told.directory.display().to_string());
+    setting_rows(&mut html, "directory", &directory);
     section("Settings", &(html + "</tbody></table></div>\n"))
+}
+
+/// A row for `value`, or for each part of it.
+fn setting_rows(html: &mut String, name: &str, value: &Value) {
+    let text = match value {
+        Value::Object(parts) => {
+            for (part, value) in parts {
+                setting_rows(html, format!("{name} {}", part.replace('_', " ")).trim(), value);
+            }
+            return;
+        }
+        Value::Null => "not set".to_string(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    *html += &format!("<tr><td>{}</td><td>{}</td></tr>\n", escape(name), escape(&text));
 }
 
 /// The largest unit of which `bytes` are one or more: marks on an axis are round
