@@ -8,6 +8,7 @@
 mod error;
 mod numbers;
 mod system;
+mod printer;
 
 // What benchmarks are made of.
 pub mod random;
@@ -39,7 +40,6 @@ mod line;
 mod repeats;
 mod progress;
 mod rates;
-mod printer;
 mod header;
 mod summary;
 mod document;
@@ -81,7 +81,7 @@ pub enum Outcome {
 pub fn run(flags: &Flags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
     let settings = Settings::new(flags)?;
     let directory = Directory::new(settings.directory.as_deref(), settings.keep)?;
-    let mut printer = Printer::new(&settings.output);
+    let mut printer = Printer::new(settings.output.voice());
     printer.prose(&header::text(&settings, &directory))?;
 
     let mut runner = Runner::new(&settings, &directory, stop)?;

@@ -3,23 +3,31 @@
 
 use std::io::{self, Write};
 
-use crate::settings::Output;
+/// How much is said, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Voice {
+    /// One JSON document on standard output; lines go to standard error.
+    pub json: bool,
+    /// Lines only.
+    pub quiet: bool,
+    /// A line of progress on standard error.
+    pub progress: bool,
+}
 
 /// Prints the text of a run.
 pub struct Printer {
-    json: bool,
-    quiet: bool,
+    voice: Voice,
 }
 
 impl Printer {
-    /// A printer that obeys `output`.
-    pub fn new(output: &Output) -> Printer {
-        Printer { json: output.json, quiet: output.quiet }
+    /// A printer that keeps to `voice`.
+    pub fn new(voice: Voice) -> Printer {
+        Printer { voice }
     }
 
     /// Prints a result, at once.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
-        if self.json {
+        if self.voice.json {
             return io::stderr().write_all(text.as_bytes());
         }
         let mut stdout = io::stdout().lock();
@@ -29,7 +37,7 @@ impl Printer {
 
     /// Prints what surrounds results, unless only those are wanted.
     pub fn prose(&mut self, text: &str) -> io::Result<()> {
-        if self.quiet { Ok(()) } else { self.line(text) }
+        if self.voice.quiet { Ok(()) } else { self.line(text) }
     }
 
     /// Prints a document on standard output.

@@ -10,6 +10,7 @@ use crate::directory::Directory;
 use crate::error::BenchError;
 use crate::numbers::{bytes_text, grouped, seconds_text};
 use crate::printer::Printer;
+use crate::printer::Voice;
 use crate::pulse::entry::bytes_of_entries;
 use crate::pulse::flags::{DemoFlags, LoadFlags, RunFlags, Surroundings};
 use crate::pulse::load::{Loaded, load_stream};
@@ -18,7 +19,6 @@ use crate::pulse::reads::Mode;
 use crate::pulse::report::Report;
 use crate::pulse::run::run_rounds;
 use crate::pulse::stream::{Shape, Stream};
-use crate::settings::Output;
 
 /// Small enough for a minute, large enough that a read meets several levels.
 const ENTRIES: u64 = 3_000_000;
@@ -41,7 +41,7 @@ pub fn demo(flags: &DemoFlags, stop: &AtomicBool) -> Result<Outcome, BenchError>
     let db = scratch.path().join("db");
     let surroundings =
         Surroundings { db, memory_limit: None, cache_size: None, json: false, quiet: true };
-    let output = Output { progress: std::io::stderr().is_terminal(), ..output_of(&surroundings) };
+    let output = Voice { progress: std::io::stderr().is_terminal(), ..output_of(&surroundings) };
     let mut printer = Printer::new(output);
     printer.line(&opening(scratch.path()))?;
 

@@ -16,6 +16,7 @@ use crate::counts::Counts;
 use crate::error::BenchError;
 use crate::numbers::{bytes_text, grouped, seconds_text};
 use crate::printer::Printer;
+use crate::printer::Voice;
 use crate::progress::{Goal, INTERVAL, Progress};
 use crate::pulse::entry::bytes_of_entries;
 use crate::pulse::flags::LoadFlags;
@@ -25,7 +26,6 @@ use crate::pulse::state::{State, is_there};
 use crate::pulse::status::Status;
 use crate::pulse::stream::Stream;
 use crate::pulse::watch::{Peaks, Watch};
-use crate::settings::Output;
 
 /// Entries of a batch: some 200 KB, so that the cost of a write is shared by many.
 const BATCH_ENTRIES: u64 = 2_000;
@@ -72,7 +72,7 @@ pub fn load(flags: &LoadFlags, stop: &AtomicBool) -> Result<Outcome, BenchError>
 pub fn load_stream(
     stream: &Stream,
     flags: &LoadFlags,
-    output: Output,
+    output: Voice,
     stop: &AtomicBool,
 ) -> Result<Loaded, BenchError> {
     let exists = is_there(&flags.surroundings.db)?;

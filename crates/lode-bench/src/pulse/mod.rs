@@ -46,9 +46,9 @@ pub use stream::{Shape, Stream};
 
 use crate::error::BenchError;
 use crate::numbers::parse_bytes;
+use crate::printer::Voice;
 use crate::pulse::entry::entries_of_bytes;
 use crate::pulse::flags::Surroundings;
-use crate::settings::Output;
 
 /// Size of the database that `gen` describes if nothing is said.
 const SIZE_DEFAULT: &str = "10G";
@@ -97,8 +97,8 @@ fn stream_of(flags: &GenFlags) -> Stream {
 }
 
 /// Where and how much is printed.
-fn output_of(surroundings: &Surroundings) -> Output {
+fn output_of(surroundings: &Surroundings) -> Voice {
     let Surroundings { json, quiet, .. } = *surroundings;
     let progress = std::io::stderr().is_terminal() && !quiet;
-    Output { json, quiet, counters: false, progress }
+    Voice { json, quiet, progress }
 }

@@ -13,6 +13,7 @@ use crate::error::BenchError;
 use crate::histogram::Histogram;
 use crate::numbers::seconds_text;
 use crate::printer::Printer;
+use crate::printer::Voice;
 use crate::progress::INTERVAL;
 use crate::pulse::cgroup::DeviceReads;
 use crate::pulse::entry::Entries;
@@ -27,7 +28,6 @@ use crate::pulse::report::{Choices, Report, RoundLine, Writes};
 use crate::pulse::state::{State, is_there};
 use crate::pulse::status::Status;
 use crate::pulse::watch::Watch;
-use crate::settings::Output;
 use crate::system;
 
 /// Threads of the mode mread, if nothing is said: what the original used.
@@ -54,7 +54,7 @@ pub fn run(flags: &RunFlags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
 /// Runs the rounds and prints a line for each.
 pub fn run_rounds(
     flags: &RunFlags,
-    output: Output,
+    output: Voice,
     stop: &AtomicBool,
 ) -> Result<(Report, Histogram), BenchError> {
     let threads = threads(flags)?;
@@ -112,7 +112,7 @@ fn threads(flags: &RunFlags) -> Result<u8, BenchError> {
 struct Run<'a> {
     flags: &'a RunFlags,
     threads: u8,
-    output: Output,
+    output: Voice,
     opened: &'a Opened,
     stop: &'a AtomicBool,
     state: State,
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
     fn start(
         flags: &'a RunFlags,
         threads: u8,
-        output: Output,
+        output: Voice,
         opened: &'a Opened,
         stop: &'a AtomicBool,
     ) -> Result<Run<'a>, BenchError> {

@@ -3,17 +3,17 @@
 
 use std::io::{self, Write as _};
 
-use crate::settings::Output;
+use crate::printer::Voice;
 
 /// The line; nothing is drawn where progress is not wanted.
 #[derive(Debug)]
 pub struct Status {
-    output: Output,
+    output: Voice,
 }
 
 impl Status {
     /// Draws the line.
-    pub fn new(output: Output, text: &str) -> Status {
+    pub fn new(output: Voice, text: &str) -> Status {
         let status = Status { output };
         status.draw(text);
         status

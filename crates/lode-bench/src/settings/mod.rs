@@ -14,6 +14,7 @@ use lodestore::{Options, WriteOptions};
 use crate::error::BenchError;
 use crate::flags::{Codec, Flags};
 use crate::keys::KeyShape;
+use crate::printer::Voice;
 use crate::selection::{Selected, parse_list};
 use crate::shapes::Shapes;
 use crate::workload::{Amount, Workload};
@@ -99,6 +100,13 @@ pub struct Output {
     pub rows_file: PathBuf,
     /// Repeats print their confidence interval only.
     pub interval_only: bool,
+}
+
+impl Output {
+    /// What of it matters to a line of text.
+    pub fn voice(&self) -> Voice {
+        Voice { json: self.json, quiet: self.quiet, progress: self.progress }
+    }
 }
 
 impl Settings {
