@@ -53,6 +53,8 @@ fn writes_and_reads_keep_to_the_limit() -> Result<(), Error> {
             check_held(&db);
         }
     }
+    let memory = families[0].stats().memory;
+    assert!(memory.cached_data > 0 && memory.cached_indexes > 0 && memory.cached_filters > 0);
     let entries: usize = families.iter().map(|family| family.range(..).count()).sum();
     assert_eq!(entries, 60_000);
     check_held(&db);
@@ -62,7 +64,6 @@ fn writes_and_reads_keep_to_the_limit() -> Result<(), Error> {
         assert!(statistics.get(counter) > 0, "{counter:?}");
     }
     let memory = families[0].stats().memory;
-    assert!(memory.cached_data > 0 && memory.cached_indexes > 0 && memory.cached_filters > 0);
     assert_eq!(memory.total(), memory.shared, "one database: all of it is its own");
     let text = families[0].property("lodestore.memory").expect("it is known");
     assert!(text.contains("cached filters") && text.contains(&LIMIT.to_string()), "{text}");
