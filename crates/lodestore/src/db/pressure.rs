@@ -14,6 +14,9 @@ use std::time::Duration;
 use crate::error::StallCause;
 use crate::options::FamilyOptions;
 
+/// What is still to become a table holds nobody back by more than this.
+const FULLNESS_MAX: f64 = 0.999;
+
 /// How far a family's background work is behind, at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
@@ -65,6 +68,7 @@ pub(crate) fn pace(load: &Load, options: &FamilyOptions, rates: &Rates) -> Pace 
 /// True if `pace` could hold writers back, however full the active memtable
 /// gets: only then must they ask.
 pub(crate) fn may_hold_back(load: &Load, options: &FamilyOptions) -> bool {
+    let load = &Load { active_fill: 1.0, ..*load };
     load.sealed_memtables >= options.sealed_memtables_max || compactions_are_behind(load, options)
 }
 
@@ -91,9 +95,16 @@ fn memory_fullness(load: &Load, options: &FamilyOptions) -> f64 {
     }
 }
 
+/// Memtables count as the tables that they will be, the active one as the part
+/// that is full: else each new table would be a step. But they never stop
+/// anybody, because no compaction could end that.
 fn level0_fullness(load: &Load, options: &FamilyOptions) -> f64 {
     let (slow, stop) = (options.level0_slowdown_files, options.level0_stop_files);
-    fullness(load.level0_tables as f64, slow as f64, stop as f64)
+    if load.level0_tables >= stop || slow == stop {
+        return f64::from(load.level0_tables >= stop);
+    }
+    let coming = load.sealed_memtables as f64 + load.active_fill.min(1.0);
+    fullness(load.level0_tables as f64 + coming, slow as f64, stop as f64).min(FULLNESS_MAX)
 }
 
 fn debt_fullness(load: &Load, options: &FamilyOptions) -> f64 {

@@ -61,6 +61,20 @@ fn each_table_of_level_0_slows_writers_down() {
     assert!(at(35) > 0.0 && at(36) == 0.0);
 }
 
+/// Memtables on their way to level 0 make no step of a table's arrival, and
+/// stop nobody by themselves.
+#[test]
+fn a_table_that_arrives_is_no_step() {
+    let options = FamilyOptions::default();
+    let at = |level0_tables, sealed_memtables, active_fill| {
+        let load = Load { level0_tables, sealed_memtables, active_fill, debt_bytes: 0 };
+        rate(pace(&load, &options, &rates()))
+    };
+    assert_eq!(at(28, 1, 0.2), at(29, 0, 0.2));
+    assert!(at(28, 0, 0.99) < at(28, 0, 0.01) && at(28, 0, 0.99) > at(29, 0, 0.01));
+    assert!(at(35, 1, 0.9) > 0.0);
+}
+
 /// The slowest cause decides, and is named.
 #[test]
 fn the_slowest_cause_is_named() {
