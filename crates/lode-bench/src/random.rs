@@ -1,5 +1,5 @@
 //! The random numbers of LevelDB's `db_bench`, so that equal flags give equal
-//! keys in the same order here and there; and a better generator, [`SplitMix`],
+//! keys in the same order here and there; and a better generator, `SplitMix`,
 //! for what has no order to keep.
 //! Source of the constants: LevelDB, `util/random.h` (Park and Miller's
 //! generator: multiply by 16807 modulo 2^31 - 1).

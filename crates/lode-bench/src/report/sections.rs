@@ -228,6 +228,13 @@ fn stretches(samples: &[Sample], threads: u64) -> Vec<Stretch> {
     if let (Some(last), false) = (samples.last(), (samples.len() - 1).is_multiple_of(step)) {
         points.push(last);
     }
+    // A benchmark ends soon after a sample: a rate over so short a time would be
+    // a peak that never was.
+    if let [.., a, b, c] = points[..]
+        && c.seconds - b.seconds < (b.seconds - a.seconds) / 2.0
+    {
+        points.remove(points.len() - 2);
+    }
     let pairs = points.windows(2).filter(|pair| pair[1].seconds > pair[0].seconds);
     let stretch = |pair: &[&Sample]| {
         let seconds = pair[1].seconds - pair[0].seconds;
