@@ -372,3 +372,40 @@ impl Tree {
         self.target_of(self.node(node).low()).map(|(key, _)| key)
     }
 }
+
+#[cfg(all(test, not(simulation)))]
+mod tests {
+    use super::*;
+    use crate::key::KeyOrder;
+
+    /// A reader that walks backwards out of a new leaf, while the old one still
+    /// has the words that were given away, meets every entry once, in order,
+    /// and does not wait for the writer.
+    #[test]
+    fn walks_are_exact_in_the_middle_of_a_split() {
+        let tree = Tree::new(KeyOrder::Bytewise);
+        let mut hand = Hand::default();
+        for i in 0..WIDTH as u64 {
+            // SAFETY: this thread alone inserts, always with this hand.
+            unsafe { tree.insert(&mut hand, &i.to_be_bytes(), 1, b"") };
+        }
+        let leaf = tree.root();
+        let (words, cut) = (leaf.to_vec(), WIDTH / 2);
+        let bound = tree.bound_at(leaf, &words, cut);
+        let right = tree.build(leaf, (bound, leaf.high()), &words[cut..]);
+        tree.install(&mut Path { steps: [None; HEIGHT_MAX], length: 0 }, None, right);
+        assert_walks_are_exact(&tree);
+        tree.lower_high(leaf, bound);
+        assert_walks_are_exact(&tree);
+        leaf.truncate(cut);
+        assert_walks_are_exact(&tree);
+    }
+
+    fn assert_walks_are_exact(tree: &Tree) {
+        let keys: Vec<_> = (0..WIDTH as u64).map(|i| i.to_be_bytes()).collect();
+        let forward = std::iter::successors(tree.first(), |&at| tree.next(at));
+        assert!(forward.map(|at| tree.entry(at).key).eq(&keys));
+        let backward = std::iter::successors(tree.last(), |&at| tree.prev(at));
+        assert!(backward.map(|at| tree.entry(at).key).eq(keys.iter().rev()));
+    }
+}
