@@ -293,17 +293,24 @@ impl Node {
         index + usize::from(self.load(index) < target)
     }
 
-    /// Moves up from `index` among many equal heads, by halving. Every place
-    /// below the result was seen to be below the target.
+    /// Moves up from `index` among many equal heads, by halving after a look
+    /// at the first. Every place below the result was seen to be below the
+    /// target.
     #[cold]
     fn narrow(&self, index: usize, head: u32, is_below: &impl Fn(u32) -> bool) -> usize {
         let (mut from, mut to) = (index, WIDTH);
+        // The newest version of a key is its first, and what is mostly wanted.
+        let mut middle = index;
         while from < to {
-            let middle = from.midpoint(to);
             let at = self.load(middle);
             let passed = at != EMPTY
                 && (head_of(at) < head || head_of(at) == head && is_below(reference_of(at)));
-            if passed { from = middle + 1 } else { to = middle }
+            if passed {
+                from = middle + 1
+            } else {
+                to = middle
+            }
+            middle = from.midpoint(to);
         }
         from
     }

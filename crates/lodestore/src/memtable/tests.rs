@@ -429,3 +429,17 @@ fn memory_follows_the_payload() {
     let ratio = memtable.memory_bytes() as f64 / payload as f64;
     assert!(ratio < 1.5, "memory is {ratio:.2} times the payload");
 }
+
+/// Versions of one key stay tied whatever a leaf's prefix, so they are no
+/// reason to build the leaf anew and leave the old one behind.
+#[test]
+fn versions_of_keys_leave_no_nodes_behind() {
+    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise);
+    let mut random = Random(43);
+    for i in 0..100_000u64 {
+        writer.insert(&decimal(random.below(100_000)), trailer(i, Kind::Put), b"");
+    }
+    // 28 of them are the entry, 13 its share of a leaf that is two thirds full.
+    let bytes = memtable.memory_bytes() / 100_000;
+    assert!(bytes < 46, "{bytes} bytes an entry");
+}

@@ -215,18 +215,23 @@ impl Tree {
         Some(Position { leaf, index: 0, word: leaf.load(0) })
     }
 
-    /// The last entry of the leaf that ends at `high`.
+    /// The last entry before `high`.
     fn last_before(&self, high: Bound) -> Option<Position<'_>> {
         let (key, trailer) = self.target_of(high)?;
         loop {
             let leaf = self.leaf_of(key, trailer, Order::is_lt);
-            let (index, word) = leaf.last()?;
+            // The last word will not do: while the leaf is being split, words
+            // from `high` on are still there.
+            let found = self.search_leaf(leaf, key, trailer, Order::is_lt);
+            let own = leaf.high();
+            if own != high && !self.is_below_bound(key, trailer, own) {
+                continue; // split again below `high`: what was given away counts too
+            }
+            let index = found.index.checked_sub(1)?;
             for ahead in 1..PREFETCH_ENTRIES {
                 self.prefetch_at(leaf, index.wrapping_sub(ahead));
             }
-            if leaf.high() == high {
-                return Some(Position { leaf, index, word });
-            }
+            return Some(Position { leaf, index, word: found.below });
         }
     }
 
