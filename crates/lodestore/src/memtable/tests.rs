@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::{Memtable, MemtableCursor, MemtableWriter};
+use crate::budget::Account;
 use crate::cursor::Cursor;
 use crate::key::{Comparator, KeyOrder, Kind, TRAILER_NEWEST, Trailer, trailer};
 use crate::sync::{Arc, Weak};
@@ -63,7 +64,7 @@ struct Pair {
 
 impl Pair {
     fn new(order: KeyOrder) -> Pair {
-        let (memtable, writer) = Memtable::new(order.clone(), &crate::budget::Account::unlimited());
+        let (memtable, writer) = Memtable::new(order.clone(), &Account::unlimited());
         Pair { order, memtable, writer, entries: Vec::new() }
     }
 
@@ -334,7 +335,7 @@ fn cursors_are_exact_during_writes() {
 }
 
 fn concurrent(order: KeyOrder, count: u64, key: impl Fn(u64) -> Vec<u8> + Sync) {
-    let (memtable, mut writer) = Memtable::new(order.clone(), &crate::budget::Account::unlimited());
+    let (memtable, mut writer) = Memtable::new(order.clone(), &Account::unlimited());
     let published = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for forward in [true, false] {
@@ -396,8 +397,7 @@ fn check_snapshot(memtable: &Arc<Memtable>, order: &KeyOrder, visible: u64, forw
 /// keeps everything alive.
 #[test]
 fn memory_lives_as_long_as_the_last_reference() {
-    let (memtable, mut writer) =
-        Memtable::new(KeyOrder::Bytewise, &crate::budget::Account::unlimited());
+    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise, &Account::unlimited());
     for i in 0..1_000 {
         writer.insert(&decimal(i), trailer(i, Kind::Put), &[7; 1_000]);
     }
@@ -413,8 +413,7 @@ fn memory_lives_as_long_as_the_last_reference() {
 /// Memory is counted as it is taken, starts small and stays near the payload.
 #[test]
 fn memory_follows_the_payload() {
-    let (memtable, mut writer) =
-        Memtable::new(KeyOrder::Bytewise, &crate::budget::Account::unlimited());
+    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise, &Account::unlimited());
     assert!(memtable.memory_bytes() <= 32 << 10, "{}", memtable.memory_bytes());
     let mut random = Random(41);
     let mut keys = BTreeMap::new();
@@ -434,7 +433,7 @@ fn memory_follows_the_payload() {
 /// reason to build the leaf anew and leave the old one behind.
 #[test]
 fn versions_of_keys_leave_no_nodes_behind() {
-    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise);
+    let (memtable, mut writer) = Memtable::new(KeyOrder::Bytewise, &Account::unlimited());
     let mut random = Random(43);
     for i in 0..100_000u64 {
         writer.insert(&decimal(random.below(100_000)), trailer(i, Kind::Put), b"");

@@ -376,6 +376,7 @@ impl Tree {
 #[cfg(all(test, not(simulation)))]
 mod tests {
     use super::*;
+    use crate::budget::{Account, Charge, Item};
     use crate::key::KeyOrder;
 
     /// A reader that walks backwards out of a new leaf, while the old one still
@@ -383,7 +384,8 @@ mod tests {
     /// and does not wait for the writer.
     #[test]
     fn walks_are_exact_in_the_middle_of_a_split() {
-        let tree = Tree::new(KeyOrder::Bytewise);
+        let tree =
+            Tree::new(KeyOrder::Bytewise, &Charge::new(&Account::unlimited(), Item::Memtables));
         let mut hand = Hand::default();
         for i in 0..WIDTH as u64 {
             // SAFETY: this thread alone inserts, always with this hand.
