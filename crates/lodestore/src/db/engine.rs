@@ -115,7 +115,7 @@ impl Engine {
             self.rotate_log(commit)?;
         }
         let log_number = commit.log.as_ref().map_or(0, |log| log.number());
-        let idle = commit
+        let idle: Vec<FamilyId> = commit
             .memtables()
             .iter()
             .filter(|active| {
@@ -130,7 +130,10 @@ impl Engine {
             commit.put_memtable(ActiveMemtable::new(family, table, writer));
         }
         let awaited = self.shared.memory.budget().begin_flush();
-        let group = Arc::new(SealGroup { members, log_number, idle, _awaited: awaited });
+        let others_in_log =
+            self.options.logging && members.len() + idle.len() < commit.memtables().len();
+        let group =
+            Arc::new(SealGroup { members, log_number, others_in_log, idle, _awaited: awaited });
         self.queue_flush(Arc::clone(&group));
         Ok(Some(group))
     }

@@ -29,6 +29,8 @@ pub(crate) struct SealGroup {
     pub(crate) members: Vec<(Arc<FamilyCore>, Arc<Memtable>)>,
     /// The first segment whose entries are not in these memtables.
     pub(crate) log_number: u64,
+    /// Other families too have entries in the segments before that one.
+    pub(crate) others_in_log: bool,
     /// Families that had nothing in memory then: no earlier segment matters to
     /// them.
     pub(crate) idle: Vec<FamilyId>,
@@ -41,7 +43,10 @@ impl Engine {
     pub(crate) fn flush_group(&self, group: &SealGroup) -> Result<()> {
         let begin = self.shared.scheduler.now();
         let created = Mutex::new(Vec::new());
-        let edit = self.write_group(group, &created);
+        let edit = self.write_group(group, &created).and_then(|edit| {
+            self.make_rest_durable(group)?;
+            Ok(edit)
+        });
         let edit = edit.inspect_err(|_| self.remove_tables(&created.lock()))?;
         self.versions.apply(edit, |id, version| {
             for (family, memtable) in group.members.iter().filter(|(f, _)| f.id.0 == id) {
@@ -54,6 +59,15 @@ impl Engine {
         self.update_pressure();
         self.logs.retire(self.versions.log_number_min());
         Ok(())
+    }
+
+    /// Once the tables are durable, so must be what the same batches wrote to
+    /// other families: power loss would leave parts of them otherwise.
+    fn make_rest_durable(&self, group: &SealGroup) -> Result<()> {
+        match group.others_in_log {
+            true => self.logs.sealed.sync_below(group.log_number),
+            false => Ok(()),
+        }
     }
 
     fn write_group(&self, group: &SealGroup, created: &Mutex<Vec<u64>>) -> Result<VersionEdit> {

@@ -17,10 +17,11 @@ use crate::record::Failure;
 use crate::stats::Counter;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, Mutex};
-use crate::wal::{Predecessor, Room, Sealed, SegmentHeader, SegmentWriter};
+use crate::wal::{Predecessor, Room, SegmentHeader, SegmentWriter};
 
 use super::commit::CommitState;
 use super::engine::Engine;
+use super::sealed::SealedSegments;
 use super::stalls;
 use super::updates::LogPin;
 
@@ -35,16 +36,19 @@ const SEALED_OPEN_MAX: usize = 8;
 pub(crate) struct ActiveLog {
     /// `None` after a segment was sealed and before the next one exists.
     writer: Option<SegmentWriter>,
-    /// Sealed segments that may not be durable yet, oldest first.
-    older: Vec<Sealed>,
+    older: Arc<SealedSegments>,
     /// The newest sealed segment.
     predecessor: Option<Predecessor>,
 }
 
 impl ActiveLog {
-    /// A log that goes on after `predecessor`, if there was one.
-    pub(crate) fn after(predecessor: Option<Predecessor>) -> ActiveLog {
-        ActiveLog { writer: None, older: Vec::new(), predecessor }
+    /// A log that goes on after `predecessor`, if there was one. What it seals
+    /// goes to `older`.
+    pub(crate) fn after(
+        predecessor: Option<Predecessor>,
+        older: &Arc<SealedSegments>,
+    ) -> ActiveLog {
+        ActiveLog { writer: None, older: Arc::clone(older), predecessor }
     }
 
     /// True if the next record needs a new segment.
@@ -77,32 +81,12 @@ impl ActiveLog {
 
     /// Makes the sealed segments durable, so that the one being written may be.
     fn sync_older(&mut self, needed_from: u64) -> Result<()> {
-        self.forget_below(needed_from);
-        for sealed in &mut self.older {
-            sealed.sync()?;
-        }
-        for sealed in self.older.drain(..) {
-            sealed.close()?;
-        }
+        self.older.forget_below(needed_from);
+        self.older.sync_below(u64::MAX)?;
         match &mut self.writer {
             Some(writer) => writer.predecessors_are_durable().map_err(Failure::into_error),
             None => Ok(()),
         }
-    }
-
-    /// Closes sealed segments that do not matter any more: without synced
-    /// writes nothing else ever does.
-    fn forget_below(&mut self, needed_from: u64) {
-        self.older.retain(|sealed| sealed.as_predecessor().number >= needed_from);
-    }
-
-    /// Makes the oldest sealed segments durable while too many are open.
-    fn sync_surplus(&mut self) -> Result<()> {
-        while self.older.len() > SEALED_OPEN_MAX {
-            self.older[0].sync()?;
-            self.older.remove(0).close()?;
-        }
-        Ok(())
     }
 
     /// Ends the segment being written.
@@ -120,6 +104,7 @@ impl ActiveLog {
 pub(crate) struct Logs {
     fs: Arc<dyn Fs>,
     directory: PathBuf,
+    pub(crate) sealed: Arc<SealedSegments>,
     state: Mutex<LogsState>,
 }
 
@@ -154,7 +139,7 @@ pub(crate) struct SegmentPlace {
 
 impl Logs {
     pub(crate) fn new(fs: &Arc<dyn Fs>, directory: PathBuf) -> Logs {
-        Logs { fs: Arc::clone(fs), directory, state: Mutex::default() }
+        Logs { fs: Arc::clone(fs), directory, sealed: Arc::default(), state: Mutex::default() }
     }
 
     /// A retired file to write the next segment over, if there is one.
@@ -268,8 +253,10 @@ impl Engine {
         let manifest = self.versions.manifest();
         let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);
         let log = commit.log.as_mut().expect("logging is on");
-        log.forget_below(self.logs.needed_from());
-        log.sync_surplus().inspect_err(|error| self.health.take(error))?;
+        // Without synced writes nothing else ever closes them.
+        log.older.forget_below(self.logs.needed_from());
+        let surplus = log.older.sync_all_but(SEALED_OPEN_MAX);
+        surplus.inspect_err(|error| self.health.take(error))?;
         let predecessor = log.seal();
         let header = SegmentHeader {
             number,

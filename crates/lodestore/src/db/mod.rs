@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `handle`, `family` | the public handles |
 //! | `engine` | what they share; sealing of memtables |
-//! | `write`, `commit`, `logs` | group commit: log, memtables, publication |
+//! | `write`, `commit`, `logs`, `sealed` | group commit: log, memtables, publication |
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
 //! | `lookup`, `read`, `value` | point lookups |
 //! | `cursor` | walking over keys |
@@ -24,6 +24,7 @@ mod family;
 mod read;
 mod cursor;
 mod commit;
+mod sealed;
 mod logs;
 mod background;
 mod stalls;

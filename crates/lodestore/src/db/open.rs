@@ -237,7 +237,8 @@ impl Opening {
             (None, 0) => None,
             (None, rate) => Some(RateLimiter::new(&shared.scheduler, rate).join()),
         };
-        let log = self.options.logging.then(|| ActiveLog::after(None));
+        let logs = Logs::new(&shared.fs, shared.directory.clone());
+        let log = self.options.logging.then(|| ActiveLog::after(None, &logs.sealed));
         let mut commit = CommitState::new(self.state.last_sequence, log);
         let mut families = Families::default();
         for (id, name, options) in self.families {
@@ -249,7 +250,7 @@ impl Opening {
             families.insert(family);
         }
         Arc::new(Engine {
-            logs: Logs::new(&shared.fs, shared.directory.clone()),
+            logs,
             options: self.options,
             shared,
             families: Published::new(Arc::new(families)),

@@ -22,6 +22,8 @@ impl Engine {
         self.wait_until_idle();
         self.versions.rotate()?;
         self.health.clear();
+        // What could not be made durable is rewritten to tables below.
+        self.logs.sealed.forget_below(u64::MAX);
         self.restart_background();
         let begun = self.begin_anew(&mut commit);
         begun.inspect_err(|error| self.health.fail(error.clone()))

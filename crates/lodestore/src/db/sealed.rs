@@ -1,0 +1,58 @@
+//! Sealed log segments that may not be durable yet: whoever needs them durable
+//! makes them so, a synced write or a flush.
+//!
+//! Invariant: a segment becomes durable only after those before it, because
+//! everybody goes through the list from its oldest on.
+
+use crate::error::Result;
+use crate::sync::{Arc, Mutex};
+use crate::wal::Sealed;
+
+/// The segments, oldest first.
+#[derive(Default)]
+pub(crate) struct SealedSegments {
+    list: Mutex<Vec<Entry>>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    number: u64,
+    /// Held while it is being synced, so that who comes next waits for that.
+    segment: Arc<Mutex<Sealed>>,
+}
+
+impl SealedSegments {
+    /// Adds the newest.
+    pub(crate) fn push(&self, segment: Sealed) {
+        let number = segment.as_predecessor().number;
+        self.list.lock().push(Entry { number, segment: Arc::new(Mutex::new(segment)) });
+    }
+
+    /// Closes segments below `number`, which do not matter any more.
+    pub(crate) fn forget_below(&self, number: u64) {
+        self.list.lock().retain(|entry| entry.number >= number);
+    }
+
+    /// Makes the segments below `number` survive power loss.
+    ///
+    /// # Errors
+    /// `Io`, and the same one at each further call: after a failed sync nothing
+    /// may be assumed of the file.
+    pub(crate) fn sync_below(&self, number: u64) -> Result<()> {
+        let entries = self.list.lock().clone();
+        for entry in entries.iter().filter(|entry| entry.number < number) {
+            entry.segment.lock().sync()?;
+        }
+        self.forget_below(number);
+        Ok(())
+    }
+
+    /// Makes the oldest durable, all but the newest `count`.
+    pub(crate) fn sync_all_but(&self, count: usize) -> Result<()> {
+        let first_kept = {
+            let list = self.list.lock();
+            list.len().checked_sub(count).and_then(|at| list.get(at)).map(|entry| entry.number)
+        };
+        first_kept.map_or(Ok(()), |number| self.sync_below(number))
+    }
+}
