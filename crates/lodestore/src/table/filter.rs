@@ -162,7 +162,7 @@ fn header(section: &[u8]) -> Option<(u8, &[[u8; LINE_BYTES]])> {
     let lines = u32::from_le_bytes([a, b, c, d]) as usize;
     let known = kind == KIND_LINES && reserved == [0; 2] && (1..=PROBES_MAX).contains(&probes);
     let sound = known && lines > 0 && rest.len() == lines * LINE_BYTES;
-    sound.then(|| (probes, rest.as_chunks().0))
+    sound.then_some((probes, rest.as_chunks().0))
 }
 
 /// Calls `each` with word and bit of every probe while it gives true.

@@ -216,7 +216,7 @@ fn the_resident_set_keeps_to_the_limit() -> Result<(), Error> {
     let key = |i: u64| format!("{:016}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % range);
     let mut peak = 0;
     let mut watch = |i: u64, db: &Db| {
-        if i % 50_000 == 0 {
+        if i.is_multiple_of(50_000) {
             peak = peak.max(resident_bytes());
             assert!(peak <= allowed, "{peak} resident at {i}:\n{}", {
                 db.property("lodestore.memory").unwrap_or_default()
