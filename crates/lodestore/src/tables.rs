@@ -123,9 +123,7 @@ impl TableFile {
     fn open(&self) -> Result<Table> {
         let path = self.path();
         let file = self.home.fs.open(&path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => {
-                Error::corruption(&path, 0, "the table is missing; the manifest names it")
-            }
+            std::io::ErrorKind::NotFound => missing(&path),
             _ => Error::io(&path, "open", source),
         })?;
         let cache_file = self.home.cache.new_file();
@@ -154,6 +152,11 @@ impl Drop for TableFile {
             home.remove(&path);
         });
     }
+}
+
+/// The error for a table that the manifest names and that is not there.
+pub(crate) fn missing(path: &Path) -> Error {
+    Error::corruption(path, 0, "the table is missing; the manifest names it")
 }
 
 /// A slot for `meta`, for tests that open no table.

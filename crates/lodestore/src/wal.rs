@@ -216,11 +216,6 @@ impl Sealed {
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.records.sync_as_it_is()
     }
-
-    /// Closes the file, and says what closing found.
-    pub(crate) fn close(self) -> Result<()> {
-        self.records.close()
-    }
 }
 
 /// Makes a recovered segment durable: a killed process may have left it in the

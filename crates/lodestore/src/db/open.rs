@@ -7,7 +7,7 @@
 //! Invariant: everything that can refuse an open is looked at before the first
 //! file but the lock file is changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ use crate::options::{FamilyOptions, Options};
 use crate::scheduler::Scheduler;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
-use crate::tables::TableHome;
+use crate::tables::{self, TableHome};
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
 use crate::version::{FamilyDescriptor, State, VersionEdit};
 use crate::versions::Versions;
@@ -74,6 +74,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
         }
         Err(error) => return Err(error),
     };
+    check_tables(&*fs, directory, &state)?;
     let found = replay::check(&fs, directory, &state, &identity, Access::ReadWrite)?;
     notes.extend(found.note());
     let engine = Opening::new(directory, options, scheduler, state, notes)?.begin(identity)?;
@@ -351,6 +352,24 @@ fn remove_leftovers(engine: &Engine) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses a manifest that names tables which are gone: it may have lost edits
+/// at its end, and what is a leftover by it may be all that there is.
+fn check_tables(fs: &dyn Fs, directory: &Path, state: &State) -> Result<()> {
+    let names = list(fs, directory)?.unwrap_or_default();
+    let there: BTreeSet<u64> = names
+        .iter()
+        .filter_map(|name| match filename::parse(name) {
+            Some(FileKind::Table(number)) => Some(number),
+            _ => None,
+        })
+        .collect();
+    let named = state.families.values().flat_map(|family| family.tables.keys());
+    match named.into_iter().find(|number| !there.contains(number)) {
+        Some(&number) => Err(tables::missing(&filename::table_path(directory, number))),
+        None => Ok(()),
+    }
 }
 
 /// Names in `directory`; `None` if there is no such directory. Any other

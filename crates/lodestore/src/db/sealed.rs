@@ -40,7 +40,7 @@ impl SealedSegments {
     /// may be assumed of the file.
     pub(crate) fn sync_below(&self, number: u64) -> Result<()> {
         let entries = self.list.lock().clone();
-        for entry in entries.iter().filter(|entry| entry.number < number) {
+        for entry in entries.into_iter().filter(|entry| entry.number < number) {
             entry.segment.lock().sync()?;
         }
         self.forget_below(number);

@@ -225,14 +225,6 @@ impl RecordWriter {
         self.poison = Some(error.clone());
         Failure::Poisoned(error)
     }
-
-    /// Closes the file.
-    ///
-    /// # Errors
-    /// What closing found: some file systems report failed writes only here.
-    pub(crate) fn close(self) -> Result<()> {
-        self.file.close().map_err(|error| Error::io(&self.path, "close", error))
-    }
 }
 
 /// Zeros that a skip record at `end` needs to end at a block's border; `None`

@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::filename;
 use crate::fs::Fs;
 use crate::key::FileId;
-use crate::record::RecordWriter;
+use crate::record::{Kind, RecordWriter};
 use crate::version::current;
 use crate::version::edit::VersionEdit;
 use crate::version::state::State;
@@ -166,6 +166,10 @@ impl Manifest {
         // Even a failure that was undone ends this manifest: should the
         // machine stop now, the undoing itself may be lost.
         self.writer.append_and_sync(&payloads).map_err(|failure| failure.into_error())?;
+        // The group's witness: what it makes unneeded is removed from now on,
+        // so that rot in it must not pass for a group that was cut short. It
+        // need not be durable, and the group is good without it.
+        let _ = self.writer.append_marker(Kind::Skip);
         Ok(())
     }
 }

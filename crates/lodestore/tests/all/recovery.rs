@@ -13,9 +13,7 @@ const WRITER: Writer = Writer { seed: 7, id: 1, value_bytes_max: 40 };
 
 fn options(fs: &MemFs) -> Options {
     let fs: Arc<dyn Fs> = Arc::new(fs.clone());
-    let mut options = Options { create_if_missing: true, fs, ..Options::default() };
-    // The tests say what the last edit of the manifest is: no compaction may be it.
-    options.family.tombstone_percent = 0;
+    let options = Options { create_if_missing: true, fs, ..Options::default() };
     with_families(options)
 }
 

@@ -5,8 +5,7 @@
 //! lost. A later record whose watermark lies behind that place was written
 //! after the place had become durable: that is corruption. Without one it is a
 //! torn tail: the group was never acknowledged, and it is left out and told.
-//! (Rot in the last group cannot be told from that; the log's segments carry
-//! the edit number that they follow, and so are witnesses of it.)
+//! Each group is followed by a record without content, its witness.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
