@@ -71,6 +71,10 @@ pub struct EngineFlags {
     #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
     pub memory_budget: OrDefault,
 
+    /// Write the log through a mapping, where the file system allows it; 0 = one write(2) a commit
+    #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub log_mapped: bool,
+
     /// Has no effect: Lodestore always recycles the segments of its log
     #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub reuse_logs: bool,

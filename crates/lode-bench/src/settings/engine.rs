@@ -52,6 +52,7 @@ pub fn options(
         family,
         create_if_missing: !keep,
         logging: !flags.disable_wal,
+        log_mapped: flags.log_mapped,
         ..Options::default()
     };
     if let Some(bytes) = flags.cache_size.0 {

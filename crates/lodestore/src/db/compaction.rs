@@ -23,14 +23,14 @@ use super::background::BackgroundState;
 use super::engine::Engine;
 use super::family::FamilyCore;
 use super::parts::Parts;
-use super::view::View;
 
 /// A planned compaction of one family.
 #[derive(Clone)]
 pub(crate) struct Job {
     family: Arc<FamilyCore>,
-    /// The view whose version the plan was made for.
-    view: Arc<View>,
+    /// What the plan was made for; not the whole view, whose memtables may be
+    /// flushed and freed meanwhile.
+    version: Arc<Version>,
     plan: Plan,
 }
 
@@ -102,15 +102,15 @@ impl Engine {
         }
         let families = self.families.load();
         let jobs = families.all().filter_map(|family| {
-            let view = family.views.keep();
+            let version = Arc::clone(&family.views.load().version);
             let limits = limits(family);
             // `pick` judges range deletes by what they cover. A table that does
             // not open fails the compaction that needs it.
-            let deleting = view.version.levels().iter().flat_map(|level| level.deleting());
+            let deleting = version.levels().iter().flat_map(|level| level.deleting());
             deleting.for_each(|file| drop(file.table()));
-            let plan = pick(&view.version, &limits, &state.running_of(family.id))?;
-            let debt_bytes = pick::debt_bytes(&view.version, &limits);
-            Some((debt_bytes, Job { family: Arc::clone(family), view, plan }))
+            let plan = pick(&version, &limits, &state.running_of(family.id))?;
+            let debt_bytes = pick::debt_bytes(&version, &limits);
+            Some((debt_bytes, Job { family: Arc::clone(family), version, plan }))
         });
         jobs.max_by_key(|(debt_bytes, _)| *debt_bytes).map(|(_, job)| job)
     }
@@ -197,7 +197,7 @@ impl Engine {
     ) -> Result<(Vec<TableMeta>, u64)> {
         let Parts { job, basis, created, .. } = parts;
         let (family, plan) = (&job.family, &job.plan);
-        let below = Below::outputs(&job.view.version, plan);
+        let below = Below::outputs(&job.version, plan);
         let mut retain = Retain::new(basis.snapshots.clone(), below, basis.deletes.clone());
         let tombstones_from = tombstones_from(plan);
         let begin = || {
@@ -274,7 +274,7 @@ impl Engine {
         if self.families.load().get(family.id).is_none() {
             return Err(Error::missing(format!("family {:?}", family.name)));
         }
-        let version = Arc::clone(&family.views.keep().version);
+        let version = Arc::clone(&family.views.load().version);
         let dropped = pick::tables_inside(&version, begin, end, &state.running_of(family.id));
         if dropped.is_empty() {
             return Ok(0);
@@ -324,13 +324,13 @@ impl Engine {
                 let mut state = self.background.lock();
                 loop {
                     self.health.check()?;
-                    let view = family.views.keep();
+                    let version = Arc::clone(&family.views.load().version);
                     let running = state.running_of(family.id);
-                    match walk.next(&view.version, &limits(family), &running) {
+                    match walk.next(&version, &limits(family), &running) {
                         RangeStep::Done => return Ok(()),
                         RangeStep::Wait => state = self.background.wait(state),
                         RangeStep::Run(plan) => {
-                            let job = Job { family: Arc::clone(family), view, plan };
+                            let job = Job { family: Arc::clone(family), version, plan };
                             state.begin(&job, self.shared.scheduler.now());
                             break job;
                         }
