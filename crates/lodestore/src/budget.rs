@@ -116,6 +116,13 @@ impl Budget {
         (count(Item::Memtables), count(Item::SealedMemtables))
     }
 
+    /// True if memtables hold all of their share.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        let (active, sealed) = self.memtable_bytes();
+        active + sealed >= self.memtable_share()
+    }
+
     /// True if another compaction beside those that run would take too much.
     pub(crate) fn is_short_for_compactions(&self) -> bool {
         let used = self.used[Item::Compactions as usize].load(Ordering::Relaxed);

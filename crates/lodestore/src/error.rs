@@ -18,6 +18,8 @@ pub enum StallCause {
     Level0,
     /// Compactions are many bytes behind.
     Debt,
+    /// Memtables hold their share of the memory budget.
+    Memory,
     /// The log is being written for others.
     Log,
 }
@@ -28,6 +30,7 @@ impl fmt::Display for StallCause {
             StallCause::Flush => "full memtables wait for their flush",
             StallCause::Level0 => "level 0 has many tables",
             StallCause::Debt => "compactions are behind",
+            StallCause::Memory => "memtables hold their share of the memory budget",
             StallCause::Log => "the log is being written for others",
         })
     }

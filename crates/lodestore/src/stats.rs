@@ -96,6 +96,8 @@ counters! {
     EarlyFlushes => "flush.early",
     /// Microseconds that writers were held back for want of memory.
     StallMemoryMicros => "stall.memory-micros",
+    /// Writes that waited for want of memory.
+    StopsMemory => "stall.memory-stops",
     /// Microseconds that writers were held back because of compaction debt.
     StallDebtMicros => "stall.debt-micros",
     /// Writes that were paced because level 0 was long.

@@ -137,6 +137,10 @@ impl WritableFile for TraceFile {
         self.inner.preallocate(length)
     }
 
+    fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
+        self.inner.preallocate_mapped(length)
+    }
+
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.trace.note("truncate", &self.path, length);
         self.inner.truncate(length)

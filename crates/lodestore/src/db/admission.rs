@@ -33,7 +33,7 @@ pub(crate) struct Patience {
 impl Patience {
     /// # Errors
     /// `Stalled` if a writer that would wait for `cause` at `now` must not.
-    fn check(&self, cause: StallCause, now: Duration) -> Result<()> {
+    pub(crate) fn check(&self, cause: StallCause, now: Duration) -> Result<()> {
         let is_late = self.until.is_some_and(|until| now >= until);
         if self.no_slowdown || is_late { Err(Error::Stalled { cause }) } else { Ok(()) }
     }
@@ -60,10 +60,12 @@ impl Engine {
     /// going on, if that is a failure.
     #[inline]
     pub(crate) fn admit(&self, batch: &WriteBatch, patience: &Patience) -> Result<()> {
-        if !self.is_pressed.load(Ordering::Acquire) {
+        let is_pressed = self.is_pressed.load(Ordering::Acquire);
+        if !is_pressed && !self.shared.memory.budget().is_crowded() {
             return Ok(());
         }
-        let admitted = self.admit_to_each(batch, patience);
+        let admitted = if is_pressed { self.admit_to_each(batch, patience) } else { Ok(()) };
+        let admitted = admitted.and_then(|()| self.await_memory(patience));
         if let Err(Error::Stalled { .. }) = admitted {
             self.shared.statistics.add(Counter::WritesRefused, 1);
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::batch::FamilyId;
 use crate::compact::pick::Running;
 use crate::error::{Error, Result};
-use crate::scheduler::Lane;
+use crate::scheduler::{Lane, Scheduler};
 use crate::sync::thread::{Panic, catch_panic};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -122,6 +122,16 @@ impl BackgroundState {
 }
 
 impl Background {
+    /// Waits for a change, no longer than `duration`.
+    pub(crate) fn wait_for<'a>(
+        &'a self,
+        scheduler: &Scheduler,
+        state: MutexGuard<'a, BackgroundState>,
+        duration: Duration,
+    ) -> MutexGuard<'a, BackgroundState> {
+        scheduler.wait_on(&self.changed, &self.state, state, duration)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, BackgroundState> {
         self.state.lock()
     }

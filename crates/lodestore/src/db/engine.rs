@@ -63,7 +63,7 @@ impl Engine {
             let cause = Box::new(Error::invalid("the database was opened for reading only"));
             return Err(Error::ReadOnly { cause });
         }
-        self.keep_to_budget(commit)?;
+        self.keep_to_budget(commit);
         if !commit.full.is_empty() {
             self.seal_full(commit)?;
         }

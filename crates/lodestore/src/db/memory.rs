@@ -9,46 +9,46 @@ use std::time::Duration;
 
 use crate::batch::FamilyId;
 use crate::budget::Item;
-use crate::error::Result;
+use crate::error::{Result, StallCause};
 use crate::scheduler::Lane;
 use crate::stats::Counter;
 use crate::sync::Arc;
 
+use super::admission::Patience;
 use super::commit::CommitState;
 use super::engine::Engine;
 use super::family::FamilyCore;
 
-/// How often a writer looks whether another database's flush is done.
-const PAUSE: Duration = Duration::from_millis(2);
-/// How often it looks at most: a neighbour that cannot flush must not stop it.
-const PAUSES_MAX: u32 = 500;
+/// How long a writer waits at most before it looks again: nobody tells it that
+/// another database of the budget has flushed.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// How long it waits for other databases: one that cannot flush must not stop
+/// it for good.
+const NEIGHBOURS_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// A partition is read where a block is: about as large as one.
 const PARTITION_BYTES: usize = 4096;
 
 impl Engine {
     /// Marks the largest memtable as full when memtables hold more than half
-    /// of their share, and waits while they hold all of it.
+    /// of their share.
     #[inline]
-    pub(crate) fn keep_to_budget(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
+    pub(crate) fn keep_to_budget(&self, commit: &mut CommitState) {
         let budget = self.shared.memory.budget();
         let (active, sealed) = budget.memtable_bytes();
         // Memory comes in blocks: between two of them there is nothing to do.
         if active + sealed == commit.memory_seen || active + sealed < budget.memtable_share() / 2 {
-            return Ok(());
+            return;
         }
         commit.memory_seen = active + sealed;
-        self.crowd_out(commit)
+        self.crowd_out(commit);
     }
 
     #[cold]
-    fn crowd_out(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
+    fn crowd_out(&self, commit: &mut CommitState) {
         let memory = &self.shared.memory;
         let share = memory.budget().memtable_share();
-        let (active, sealed) = memory.budget().memtable_bytes();
-        if active + sealed >= share {
-            self.wait_for_memory(share)?;
-        }
+        let (active, _) = memory.budget().memtable_bytes();
         // Only databases that hold nothing else are asked to give: one that is
         // in use gives by itself.
         let own = memory.used(Item::Memtables);
@@ -61,28 +61,41 @@ impl Engine {
             self.shared.statistics.add(Counter::EarlyFlushes, 1);
             commit.full.push(family);
         }
-        Ok(())
     }
 
-    /// Waits until memtables hold less than `share`, or no flush is left that
-    /// could change it.
-    fn wait_for_memory(&self, share: usize) -> Result<()> {
-        let budget = self.shared.memory.budget();
-        let is_crowded = || {
-            let (active, sealed) = budget.memtable_bytes();
-            active + sealed >= share
-        };
-        let begin = self.shared.scheduler.now();
-        let waited = self.wait_for_flush(|state| !is_crowded() || state.groups.is_empty());
-        for _ in 0..PAUSES_MAX {
-            if waited.is_err() || !is_crowded() || !budget.is_flushing() {
-                break;
+    /// Holds a writer back while memtables hold all of their share and a flush
+    /// is on its way to change that.
+    ///
+    /// # Errors
+    /// `Stalled` if it may not wait so long; what keeps flushes from going on.
+    #[cold]
+    pub(crate) fn await_memory(&self, patience: &Patience) -> Result<()> {
+        let (scheduler, budget) = (&self.shared.scheduler, self.shared.memory.budget());
+        let (begin, mut waited) = (scheduler.now(), false);
+        let result = loop {
+            if let Err(error) = self.health.check() {
+                break Err(error);
             }
-            self.shared.scheduler.sleep(PAUSE);
+            let state = self.background.lock();
+            let now = scheduler.now();
+            let is_own = !state.groups.is_empty();
+            let is_awaited = is_own || now < begin + NEIGHBOURS_WAIT_MAX;
+            if !budget.is_crowded() || !budget.is_flushing() || !is_awaited {
+                break Ok(());
+            }
+            if let Some(error) = state.retrying_flush.as_ref().filter(|_| is_own) {
+                break Err(error.clone());
+            }
+            if let Err(error) = patience.check(StallCause::Memory, now) {
+                break Err(error);
+            }
+            waited = true;
+            drop(self.background.wait_for(scheduler, state, LOOK_AGAIN));
+        };
+        if waited {
+            self.count_memory_wait(begin, scheduler.now());
         }
-        let micros = (self.shared.scheduler.now() - begin).as_micros() as u64;
-        self.shared.statistics.add(Counter::StallMemoryMicros, micros);
-        waited
+        result
     }
 
     /// Lets other databases of the budget have this one's memtables flushed.

@@ -168,7 +168,12 @@ impl Engine {
                 Counter::SlowdownsMemtable,
                 Counter::SlowdownsDebt,
             ]),
-            stops: sum(&[Counter::StopsLevel0, Counter::StopsMemtable, Counter::StopsDebt]),
+            stops: sum(&[
+                Counter::StopsLevel0,
+                Counter::StopsMemtable,
+                Counter::StopsDebt,
+                Counter::StopsMemory,
+            ]),
         }
     }
 

@@ -50,13 +50,14 @@ pub(crate) struct Wait {
     pub(crate) is_stop: bool,
 }
 
-/// Counters of a cause: time, paced writes, stopped writes.
-fn counters(cause: StallCause) -> Option<[Counter; 3]> {
+/// Counters of a cause: time, paced writes if there can be any, stopped writes.
+fn counters(cause: StallCause) -> Option<(Counter, Option<Counter>, Counter)> {
     use Counter::*;
     match cause {
-        StallCause::Flush => Some([StallMemtableMicros, SlowdownsMemtable, StopsMemtable]),
-        StallCause::Level0 => Some([StallLevel0Micros, SlowdownsLevel0, StopsLevel0]),
-        StallCause::Debt => Some([StallDebtMicros, SlowdownsDebt, StopsDebt]),
+        StallCause::Flush => Some((StallMemtableMicros, Some(SlowdownsMemtable), StopsMemtable)),
+        StallCause::Level0 => Some((StallLevel0Micros, Some(SlowdownsLevel0), StopsLevel0)),
+        StallCause::Debt => Some((StallDebtMicros, Some(SlowdownsDebt), StopsDebt)),
+        StallCause::Memory => Some((StallMemoryMicros, None, StopsMemory)),
         // Waiting for one's turn in the log is part of every group commit.
         StallCause::Log => None,
     }
@@ -65,12 +66,16 @@ fn counters(cause: StallCause) -> Option<[Counter; 3]> {
 /// What writers waited for so far, by cause.
 pub(crate) fn table(statistics: &Statistics) -> String {
     let mut text = String::from("cause         slowdowns        stops  milliseconds\n");
-    let causes =
-        [("flush", StallCause::Flush), ("level0", StallCause::Level0), ("debt", StallCause::Debt)];
+    let causes = [
+        ("flush", StallCause::Flush),
+        ("level0", StallCause::Level0),
+        ("debt", StallCause::Debt),
+        ("memory", StallCause::Memory),
+    ];
     for (name, cause) in causes {
-        let Some(counted) = counters(cause) else { continue };
-        let [micros, slowdowns, stops] = counted.map(|counter| statistics.get(counter));
-        let millis = micros / 1000;
+        let Some((micros, slowdowns, stops)) = counters(cause) else { continue };
+        let slowdowns = slowdowns.map_or(0, |counter| statistics.get(counter));
+        let (millis, stops) = (statistics.get(micros) / 1000, statistics.get(stops));
         writeln!(text, "{name:<10} {slowdowns:>12} {stops:>12} {millis:>13}")
             .expect("a string takes what is written");
     }
@@ -82,16 +87,29 @@ impl Engine {
     /// going on while it waited.
     pub(crate) fn count_wait(&self, family: &FamilyCore, wait: Wait, evidence: Option<&str>) {
         let time = wait.end.saturating_sub(wait.begin);
-        if let Some([micros, slowdowns, stops]) = counters(wait.cause) {
+        if let Some((micros, slowdowns, stops)) = counters(wait.cause) {
             let statistics = &self.shared.statistics;
             statistics.add(micros, time.as_micros() as u64);
-            statistics.add(if wait.is_stop { stops } else { slowdowns }, 1);
+            let paced = slowdowns.filter(|_| !wait.is_stop);
+            statistics.add(paced.unwrap_or(stops), 1);
         }
         if let Some(evidence) = evidence.filter(|_| time >= LONG) {
             let kind = if wait.is_stop { "stopped" } else { "paced" };
             let (name, cause) = (&family.name, wait.cause);
             let who = format!("a writer to {name:?} was {kind}: {cause}; {evidence}");
             self.stalls.add(line(wait.begin, wait.end, &who));
+        }
+    }
+
+    /// Counts a writer's wait for memory, and keeps a long one in words.
+    pub(crate) fn count_memory_wait(&self, begin: Duration, end: Duration) {
+        let (statistics, time) = (&self.shared.statistics, end.saturating_sub(begin));
+        statistics.add(Counter::StallMemoryMicros, time.as_micros() as u64);
+        statistics.add(Counter::StopsMemory, 1);
+        if time >= LONG {
+            let doing = self.background.lock().describe(end);
+            let who = format!("a writer was stopped: {}; {doing}", StallCause::Memory);
+            self.stalls.add(line(begin, end, &who));
         }
     }
 

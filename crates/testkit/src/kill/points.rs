@@ -256,6 +256,10 @@ impl WritableFile for PointFile {
         self.inner.preallocate(length)
     }
 
+    fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
+        self.inner.preallocate_mapped(length)
+    }
+
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.inner.truncate(length)
     }

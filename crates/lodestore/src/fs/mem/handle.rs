@@ -46,6 +46,9 @@ pub(super) struct MemWriter {
     pub(super) position: u64,
 }
 
+/// How long a file becomes by asking for a mapping.
+const MAPPED_BYTES_MAX: u64 = 8 << 10;
+
 impl WritableFile for MemWriter {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let was_stopped = self.fs.is_stopped();
@@ -70,6 +73,17 @@ impl WritableFile for MemWriter {
     fn preallocate(&mut self, _length: u64) -> io::Result<()> {
         // Room never runs out here, and a hint may have no effect.
         self.fs.begin_change().map(|_| ())
+    }
+
+    /// Zeros stand behind the records then, as in a mapped file: a few of them.
+    fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
+        let _state = self.fs.begin_change()?;
+        let mut inode = self.inode.lock();
+        let (there, wanted) = (inode.length(), length.min(MAPPED_BYTES_MAX));
+        if there < wanted {
+            inode.write(there, &vec![0; (wanted - there) as usize]);
+        }
+        Ok(())
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
