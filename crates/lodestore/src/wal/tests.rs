@@ -45,13 +45,8 @@ impl Log {
             first_sequence: 4,
             predecessor,
         };
-        let writer = SegmentWriter::create(
-            &self.fs,
-            &path(number),
-            &header,
-            recycle,
-            Room::Mapped(1 << 16),
-        )?;
+        let writer =
+            SegmentWriter::create(&self.fs, &path(number), &header, recycle, Room::Ahead(1 << 16))?;
         self.writer = Some(writer);
         Ok(())
     }
