@@ -26,7 +26,9 @@ fn every_benchmark_prints_its_line() {
         let (micros, rest) = rest.split_once(" micros/op; ").expect("LevelDB's format");
         micros.trim().parse::<f64>().expect("a number");
         let (rate, _) = rest.split_once(" ops/s;").expect("ops/s on every line");
-        assert!(rate.parse::<u64>().expect("a number") > 0, "{line}");
+        let rate: u64 = rate.parse().expect("a number");
+        // Its readers may have found no entry yet when the writer is done.
+        assert!(rate > 0 || name == "timeseries", "{line}");
     }
     let summary = text.split_once("\nSummary\n").expect("a summary").1;
     for figure in ["peak memory", "size on disk", "writers held back", "Fastest was "] {
