@@ -53,7 +53,7 @@ impl Fs for OsFs {
     }
 
     /// Raises the process's soft limit, as far as the hard one and
-    /// [`DESCRIPTORS_WANTED`] allow.
+    /// 65,536 allow.
     fn open_files_max(&self) -> Option<usize> {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let limit = getrlimit(Resource::Nofile);
