@@ -45,6 +45,8 @@ fn registry() -> &'static Mutex<Vec<Holding>> {
 #[derive(Debug)]
 pub(super) struct OsLock {
     file: (u64, u64),
+    /// Who took it.
+    pid: u32,
     /// Closed by [`Drop`] under the registry's lock.
     files: Option<(File, File)>,
 }
@@ -55,9 +57,14 @@ impl Drop for OsLock {
     fn drop(&mut self) {
         // Both files are closed before the registry lets the next opener in:
         // the other way round, our close would drop the next one's POSIX lock.
-        // Closing releases; an explicit unlock in a forked child would release
-        // the parent's open-file-description lock too.
         let mut held = registry().lock();
+        // Closing does not release `LOCK.open` while a child that was just
+        // forked has its copy of the descriptor, so it is unlocked first; not
+        // in such a child, which would release the parent's lock.
+        if let Some((_, beside)) = self.files.as_ref().filter(|_| self.pid == std::process::id()) {
+            // If it does not work, closing is what is left.
+            let _ = release_description_lock(beside);
+        }
         self.files = None;
         held.retain(|holding| holding.file != self.file);
     }
@@ -88,8 +95,9 @@ pub(super) fn lock(path: &Path) -> Result<OsLock, LockError> {
     write_pid(&beside).map_err(LockError::Io)?;
 
     let file_identity = identity(&file.metadata().map_err(LockError::Io)?);
-    held.push(Holding { path, file: file_identity, pid: std::process::id() });
-    Ok(OsLock { file: file_identity, files: Some((file, beside)) })
+    let pid = std::process::id();
+    held.push(Holding { path, file: file_identity, pid });
+    Ok(OsLock { file: file_identity, pid, files: Some((file, beside)) })
 }
 
 /// `path` with its directory resolved; the file itself need not exist.
@@ -155,6 +163,12 @@ fn take_description_lock(file: &File) -> io::Result<bool> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(true),
         result => taken(result),
     }
+}
+
+fn release_description_lock(file: &File) -> io::Result<()> {
+    let mut description = whole_file();
+    description.l_type = libc::F_UNLCK as libc::c_short;
+    fcntl_lock(file, libc::F_OFD_SETLK, &mut description)
 }
 
 fn taken(result: io::Result<()>) -> io::Result<bool> {

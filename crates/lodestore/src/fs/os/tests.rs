@@ -183,6 +183,27 @@ fn the_second_file_excludes_what_the_registry_does_not_know() {
     drop(OsFs.lock(&path).unwrap());
 }
 
+/// A lock that was let go can be taken again, although a child that was forked
+/// meanwhile still has a copy of its descriptors.
+#[test]
+fn copies_of_descriptors_do_not_keep_a_lock() {
+    let directory = TestDirectory::new();
+    let path = directory.file("LOCK");
+    let lock = OsFs.lock(&path).unwrap();
+    let beside = directory.file("LOCK.open").canonicalize().unwrap();
+    let links = std::fs::read_dir("/proc/self/fd").unwrap();
+    let link = links
+        .map(|link| link.unwrap().path())
+        .find(|link| std::fs::read_link(link).is_ok_and(|target| target == beside))
+        .expect("it is open");
+    let number = link.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    // SAFETY: the descriptor is open as long as `lock` is held.
+    let copy = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) }.try_clone_to_owned().unwrap();
+    drop(lock);
+    drop(OsFs.lock(&path).unwrap());
+    drop(copy);
+}
+
 /// What is appended through a mapping is read back at once, through other
 /// descriptors too, over the borders of windows and past the mapped part;
 /// truncating goes on from there.
