@@ -110,6 +110,10 @@ impl Engine {
         if members.is_empty() {
             return Ok(None);
         }
+        // What a family has in sealed memtables does not count: those are
+        // flushed before these.
+        let stays = |active: &ActiveMemtable| !active.table.is_empty() && !wanted(&active);
+        let others_in_log = commit.memtables().iter().any(stays);
         // Entries from here on are in later segments.
         if self.options.logging {
             self.rotate_log(commit)?;
@@ -130,8 +134,6 @@ impl Engine {
             commit.put_memtable(ActiveMemtable::new(family, table, writer));
         }
         let awaited = self.shared.memory.budget().begin_flush();
-        let others_in_log =
-            self.options.logging && members.len() + idle.len() < commit.memtables().len();
         let group =
             Arc::new(SealGroup { members, log_number, others_in_log, idle, _awaited: awaited });
         self.queue_flush(Arc::clone(&group));

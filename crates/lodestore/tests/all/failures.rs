@@ -193,3 +193,25 @@ fn a_directory_that_cannot_be_listed_is_no_missing_database() {
     let db = Db::open(ROOT, options).expect("it opens");
     assert!(db.get(b"key").expect("read").is_some());
 }
+
+/// The log fails while memtables wait for a flush that the full disk delays.
+/// Going on writes all of it to tables, and asks nothing of that log.
+#[test]
+fn going_on_does_not_need_the_log_that_failed() {
+    let disk = Disk::new();
+    let db = Db::open(ROOT, Options { log_mapped: false, ..disk.options() }).expect("it opens");
+    let waits = db.create_family("waits", Default::default()).expect("created");
+    disk.failing.inject(Fault::os(Operation::Create, 1, ENOSPC).on(".table").forever());
+    // Enough that its flush is not done before the rest is sealed.
+    let value = testkit::random::bytes(16 << 20, 1);
+    waits.put(b"key", &value).expect("the log has room");
+    assert!(waits.flush().is_err(), "there is no room for tables");
+    db.put(b"key", b"unsynced").expect("the log has room");
+    // The first is of the segment before.
+    disk.failing.inject(Fault::new(Operation::Sync, 2, ErrorKind::Other).on(".wal"));
+    assert!(db.put_with(&SYNCED, b"key", b"value").is_err());
+    disk.failing.heal();
+    db.resume().expect("it goes on");
+    assert!(waits.get(b"key").expect("read").as_deref() == Some(&value[..]));
+    db.put_with(&SYNCED, b"key", b"value").expect("it takes writes again");
+}
