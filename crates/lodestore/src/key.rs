@@ -116,6 +116,24 @@ impl InternalKey {
     pub(crate) fn new(user_key: &[u8], trailer: Trailer) -> InternalKey {
         InternalKey { user_key: user_key.to_vec(), trailer }
     }
+
+    /// A place that no entry from this one on precedes: the entry itself, or
+    /// one that is shorter where its key is long.
+    pub(crate) fn before(user_key: &[u8], trailer: Trailer, order: &KeyOrder) -> InternalKey {
+        match order.floor(user_key) {
+            floor if floor.len() < user_key.len() => InternalKey::new(floor, TRAILER_NEWEST),
+            whole => InternalKey::new(whole, trailer),
+        }
+    }
+
+    /// A place that no entry up to this one follows: the entry itself, or a
+    /// shorter one where its key is long.
+    pub(crate) fn behind(user_key: &[u8], trailer: Trailer, order: &KeyOrder) -> InternalKey {
+        match order.ceiling(user_key) {
+            Some(user_key) => InternalKey { user_key, trailer: TRAILER_NEWEST },
+            None => InternalKey::new(user_key, trailer),
+        }
+    }
 }
 
 impl fmt::Debug for InternalKey {
@@ -203,22 +221,60 @@ impl KeyOrder {
         }
     }
 
-    /// Makes `start` shorter where some shorter key is in `start <= k < limit`.
-    pub(crate) fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
+    /// A key in `start <= key < limit`, shorter than `start` where that is easy.
+    pub(crate) fn separator(&self, start: &[u8], limit: &[u8]) -> Vec<u8> {
         match self {
-            KeyOrder::Custom(comparator) => comparator.shorten_separator(start, limit),
+            KeyOrder::Custom(comparator) => {
+                let mut key = start.to_vec();
+                comparator.shorten_separator(&mut key, limit);
+                key
+            }
             KeyOrder::Bytewise => {
                 let common = common_prefix_bytes(start, limit);
                 let (Some(&low), Some(&high)) = (start.get(common), limit.get(common)) else {
-                    return; // one is a prefix of the other: nothing shorter fits between
+                    return start.to_vec(); // one is a prefix of the other
                 };
-                if low < 0xff && low + 1 < high {
-                    start.truncate(common + 1);
-                    start[common] += 1;
-                }
+                // If the next number of the first byte that differs is the
+                // limit's, a later byte can be raised instead.
+                let raised = if low + 1 < high { common } else { common + 1 };
+                increased(start, raised).unwrap_or_else(|| start.to_vec())
             }
         }
     }
+
+    /// What stands for a long key where a lower bound is wanted: its first
+    /// bytes. A short key, and any under an order that is not bytewise, stands
+    /// for itself.
+    pub(crate) fn floor<'k>(&self, user_key: &'k [u8]) -> &'k [u8] {
+        match self {
+            KeyOrder::Bytewise => &user_key[..user_key.len().min(BOUND_BYTES_MAX)],
+            KeyOrder::Custom(_) => user_key,
+        }
+    }
+
+    /// The first key behind all those that share a long key's floor; `None` if
+    /// the key is not long, or nothing is behind them.
+    pub(crate) fn ceiling(&self, user_key: &[u8]) -> Option<Vec<u8>> {
+        let floor = self.floor(user_key);
+        if floor.len() == user_key.len() {
+            return None;
+        }
+        let last = floor.iter().rposition(|&byte| byte < 0xff)?;
+        increased(floor, last)
+    }
+}
+
+/// Keys beyond this length are cut where they serve as bounds: of tables, in
+/// the manifest, in indexes. So these stay small, however long keys are.
+pub(crate) const BOUND_BYTES_MAX: usize = 64 << 10;
+
+/// `key` up to its first byte from `at` on that can be increased, that byte
+/// increased by one; `None` if there is no such byte.
+fn increased(key: &[u8], at: usize) -> Option<Vec<u8>> {
+    let last = at + key.get(at..)?.iter().position(|&byte| byte < 0xff)?;
+    let mut key = key[..=last].to_vec();
+    key[last] += 1;
+    Some(key)
 }
 
 /// Bytes that `a` and `b` have in common from their start.
@@ -269,15 +325,36 @@ mod tests {
         for (start, limit, expected) in [
             (&b"abcdef"[..], &b"abzz"[..], &b"abd"[..]),
             (b"abc", b"abcd", b"abc"),
-            (b"abc1", b"abd", b"abc1"),
+            (b"abc1", b"abd", b"abc2"),
             (b"", b"a", b""),
             (b"a\xff\xff", b"c", b"b"),
+            (b"a\xff\x01\x05", b"b", b"a\xff\x02"),
+            (b"ab", b"b", b"ac"),
+            (b"a\xff", b"b", b"a\xff"),
         ] {
-            let mut key = start.to_vec();
-            order.shorten_separator(&mut key, limit);
+            let key = order.separator(start, limit);
             assert_eq!(key, expected);
             assert!(start <= &key[..] && &key[..] < limit);
         }
+    }
+
+    /// Bounds of long keys are short, and bounds: keys that may lie in two
+    /// tables of a level have bounds that don't overlap.
+    #[test]
+    fn long_keys_have_short_bounds() {
+        let order = KeyOrder::Bytewise;
+        let long = |byte: u8, tail: &[u8]| [&vec![byte; BOUND_BYTES_MAX], tail].concat();
+        for key in [b"short".to_vec(), long(b'a', b""), long(0xff, b"x")] {
+            assert_eq!(order.ceiling(&key), None);
+            assert_eq!(InternalKey::behind(&key, 7, &order), InternalKey::new(&key, 7));
+        }
+        assert_eq!(InternalKey::before(b"short", 7, &order), InternalKey::new(b"short", 7));
+        let (a, b) = (long(b'a', b"tail"), long(b'b', b"tail"));
+        let behind = InternalKey::behind(&a, 7, &order);
+        let before = InternalKey::before(&b, 7, &order);
+        assert_eq!(before, InternalKey::new(&b[..BOUND_BYTES_MAX], TRAILER_NEWEST));
+        assert!(a < behind.user_key && behind.user_key <= before.user_key && before.user_key < b);
+        assert!(behind.user_key.len() <= BOUND_BYTES_MAX);
     }
 
     /// Comparing heads first never contradicts comparing keys.

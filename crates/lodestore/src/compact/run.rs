@@ -2,8 +2,9 @@
 //!
 //! merged cursor -> `Retain` -> `TableBuilder` -> `TableMeta` for the manifest
 //! Invariant: all versions of a user key go to one table, so that tables of a
-//! level never share a user key. Range deletes are cut where the tables are:
-//! each table has what lies before the first key of the next one.
+//! level never share a user key, nor what stands for a long one in their
+//! bounds. Range deletes are cut where the tables are: each table has what lies
+//! before the first key of the next one.
 
 use crate::cursor::Cursor;
 use crate::error::Result;
@@ -127,7 +128,9 @@ impl<'a> Outputs<'a> {
     fn start_key(&mut self, user_key: &[u8]) -> Result<()> {
         let crowded = self.grandparents.pass(user_key, &self.order);
         let Some(open) = &self.open else { return Ok(()) };
-        if open.builder.estimated_bytes() >= self.table_bytes_max || crowded {
+        if (open.builder.estimated_bytes() >= self.table_bytes_max || crowded)
+            && open.builder.may_end_before(user_key)
+        {
             self.close(Some(user_key))?;
         }
         Ok(())
@@ -147,6 +150,8 @@ impl<'a> Outputs<'a> {
     /// key that the next table begins with, or the part's end. Without any
     /// entries, the range deletes may need a table all the same.
     fn close(&mut self, next: Option<&[u8]>) -> Result<()> {
+        // Where the next table's bound is.
+        let next = next.map(|key| self.order.floor(key));
         let deletes = self.range_deletes.clipped(self.begins.as_deref(), next);
         self.begins = next.map(<[u8]>::to_vec);
         if self.open.is_none() && !deletes.is_empty() {

@@ -5,6 +5,9 @@ use crate::key::{Kind, Trailer, kind_of, sequence_of};
 
 use super::layout::{BLOCK_HEADER_BYTES, HEAD_BYTES_MAX, flag};
 
+/// A key of a block of its own that is longer is moved, not copied.
+const LONG_KEY_BYTES: usize = 1 << 20;
+
 /// A block under construction. Reused from block to block.
 #[derive(Debug)]
 pub(super) struct BlockBuilder {
@@ -109,11 +112,17 @@ impl BlockBuilder {
         let shape = self.shape();
         out.clear();
         self.write_header(&shape, out);
-        out.extend_from_slice(&self.keys[..self.prefix_bytes]);
-        self.write_heads(&shape, out);
-        self.write_trailers(&shape, out);
-        self.write_offsets(&shape, out);
-        self.write_suffixes(&shape, out);
+        if self.trailers.len() == 1 && self.prefix_bytes > LONG_KEY_BYTES {
+            // Header, key, value: and the key is too long to be in memory twice.
+            let header = std::mem::replace(out, std::mem::take(&mut self.keys));
+            out.splice(..0, header);
+        } else {
+            out.extend_from_slice(&self.keys[..self.prefix_bytes]);
+            self.write_heads(&shape, out);
+            self.write_trailers(&shape, out);
+            self.write_offsets(&shape, out);
+            self.write_suffixes(&shape, out);
+        }
         out.extend_from_slice(&self.values);
         self.clear();
     }

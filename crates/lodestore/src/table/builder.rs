@@ -16,7 +16,7 @@ use crate::range_deletes::Fragments;
 
 use super::TableSettings;
 use super::block_builder::{BlockBuilder, is_tombstone};
-use super::codec::Compressor;
+use super::codec::{Compressor, Sealed};
 use super::directory_builder::{DirectoryBuilder, Finished};
 use super::format::{Footer, MUST_UNDERSTAND, Section, Witness, encode_header, tag};
 use super::meta::{TableFormat, TableMeta};
@@ -101,7 +101,7 @@ impl TableBuilder {
         }
         let mut key_is_last = false;
         if self.properties.entries == 0 {
-            self.properties.smallest = InternalKey::new(user_key, trailer);
+            self.properties.smallest = InternalKey::before(user_key, trailer, &self.settings.order);
         } else if !self.block.is_empty() {
             let last = self.block.last();
             key_is_last = self.settings.order.compare(last.0, user_key).is_eq();
@@ -135,6 +135,13 @@ impl TableBuilder {
         self.out.offset() + (self.block.bytes_with(0, 0) + self.directory.bytes()) as u64
     }
 
+    /// True if a table that ends here and one that begins with `next`, which
+    /// comes after all entries, have bounds that don't overlap.
+    pub(crate) fn may_end_before(&self, next: &[u8]) -> bool {
+        let order = &self.settings.order;
+        self.block.is_empty() || order.floor(self.block.last().0) != order.floor(next)
+    }
+
     /// True until the first entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.properties.entries == 0
@@ -144,22 +151,21 @@ impl TableBuilder {
     fn finish_block(&mut self, next: Option<&[u8]>) -> Result<()> {
         let offset = self.out.offset();
         let (last, trailer) = self.block.last();
-        let mut separator = last.to_vec();
-        let mut straddler = None;
-        match next {
-            Some(next) if self.settings.order.compare(last, next).is_eq() => {
-                straddler = Some(trailer);
+        let order = &self.settings.order;
+        let (separator, straddler) = match next {
+            Some(next) if order.compare(last, next).is_eq() => (last.to_vec(), Some(trailer)),
+            Some(next) => (order.separator(last, next), None),
+            None => {
+                self.properties.largest = InternalKey::behind(last, trailer, order);
+                (self.properties.largest.user_key.clone(), None)
             }
-            Some(next) => self.settings.order.shorten_separator(&mut separator, next),
-            None => self.properties.largest = InternalKey::new(last, trailer),
-        }
+        };
         self.block.finish(&mut self.raw);
-        let out = &mut self.out.buffer;
-        let checksum = self.compressor.seal(&self.raw, out, self.id, offset);
-        self.witness.add(checksum);
+        let sealed = self.compressor.seal(&self.raw, self.id, offset);
+        self.witness.add(sealed.checksum);
+        self.out.put(&sealed)?;
         let place = (offset, self.out.offset());
         self.directory.add_block(&separator, straddler, place, next.is_none());
-        self.out.write_if_full()?;
         if self.out.buffer.is_empty() {
             self.memory.resize(self.memory_bytes());
         }
@@ -223,8 +229,9 @@ impl TableBuilder {
         let (out, witness, id) = (&mut self.out, &mut self.witness, self.id);
         let put = |raw: &[u8], compressor: &mut Compressor| {
             let offset = out.offset();
-            witness.add(compressor.seal(raw, &mut out.buffer, id, offset));
-            out.write_if_full().map(|()| (offset, out.offset()))
+            let sealed = compressor.seal(raw, id, offset);
+            witness.add(sealed.checksum);
+            out.put(&sealed).map(|()| (offset, out.offset()))
         };
         let mut sections = Vec::new();
         match directory.finish(data_end, &mut self.compressor, put)? {
@@ -267,15 +274,35 @@ impl Output {
         self.written + self.buffer.len() as u64
     }
 
+    fn put(&mut self, block: &Sealed<'_>) -> Result<()> {
+        block.put_head(&mut self.buffer);
+        if block.payload.len() < self.buffer_bytes_max {
+            self.buffer.extend_from_slice(block.payload);
+        } else {
+            // A long block is not copied once more.
+            self.write()?;
+            self.append(block.payload)?;
+        }
+        block.put_tail(&mut self.buffer);
+        self.write_if_full()
+    }
+
     fn write_if_full(&mut self) -> Result<()> {
         if self.buffer.len() >= self.buffer_bytes_max { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<()> {
-        let appended = self.file.append(&self.buffer);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.append(&buffer)?;
+        buffer.clear();
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let appended = self.file.append(bytes);
         appended.map_err(|error| Error::io(&self.path, "append to", error))?;
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
+        self.written += bytes.len() as u64;
         Ok(())
     }
 

@@ -11,7 +11,7 @@
 
 use std::cell::RefCell;
 
-use crate::checksum::{context, crc32c};
+use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_varint};
 use crate::key::FileId;
 use crate::sync::Arc;
@@ -44,6 +44,37 @@ fn ratio_is_allowed(raw: u64, stored: u64) -> bool {
 pub(super) struct Compressor {
     codec: Codec,
     scratch: Vec<u8>,
+    head: Vec<u8>,
+}
+
+/// A stored block, in the pieces that it is written in.
+pub(super) struct Sealed<'a> {
+    /// The length of the block before compression, if it is compressed.
+    head: &'a [u8],
+    pub(super) payload: &'a [u8],
+    type_byte: u8,
+    pub(super) checksum: u32,
+}
+
+impl Sealed<'_> {
+    /// What precedes the payload.
+    pub(super) fn put_head(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.head);
+    }
+
+    /// What follows it: type byte and checksum.
+    pub(super) fn put_tail(&self, out: &mut Vec<u8>) {
+        out.push(self.type_byte);
+        out.extend_from_slice(&self.checksum.to_le_bytes());
+    }
+
+    #[cfg(test)]
+    fn to_vec(&self) -> Vec<u8> {
+        let mut out = self.head.to_vec();
+        out.extend_from_slice(self.payload);
+        self.put_tail(&mut out);
+        out
+    }
 }
 
 enum Codec {
@@ -72,7 +103,7 @@ impl Compressor {
                 Codec::Zstd(zstd::bulk::Compressor::new(level)?)
             }
         };
-        Ok(Compressor { codec, scratch: Vec::new() })
+        Ok(Compressor { codec, scratch: Vec::new(), head: Vec::new() })
     }
 
     /// The type byte of blocks that shrink enough.
@@ -85,28 +116,26 @@ impl Compressor {
         }
     }
 
-    /// Appends `raw` as a stored block to `out`; returns its stored checksum.
-    pub(super) fn seal(&mut self, raw: &[u8], out: &mut Vec<u8>, id: FileId, offset: u64) -> u32 {
-        let start = out.len();
-        match self.compress(raw) {
-            Some(compressed) => {
-                put_varint(out, raw.len() as u64);
-                out.extend_from_slice(compressed);
-                out.push(self.type_byte());
+    /// `raw` as the stored block at `offset` of file `id`.
+    pub(super) fn seal<'a>(&'a mut self, raw: &'a [u8], id: FileId, offset: u64) -> Sealed<'a> {
+        self.head.clear();
+        let (payload, type_byte) = match self.compress(raw) {
+            Some(length) => {
+                put_varint(&mut self.head, raw.len() as u64);
+                (&self.scratch[..length], self.type_byte())
             }
-            None => {
-                out.extend_from_slice(raw);
-                out.push(TYPE_NONE);
-            }
-        }
-        let checksum = crc32c(&out[start..]) ^ context(id, offset);
-        out.extend_from_slice(&checksum.to_le_bytes());
-        checksum
+            None => (raw, TYPE_NONE),
+        };
+        let mut checksum = Crc32c::new();
+        [&self.head, payload, &[type_byte]].into_iter().for_each(|part| checksum.update(part));
+        let checksum = checksum.value() ^ context(id, offset);
+        Sealed { head: &self.head, payload, type_byte, checksum }
     }
 
-    /// `None` if the block is to be stored raw. A codec that fails on sound
-    /// input costs space, never the block.
-    fn compress(&mut self, raw: &[u8]) -> Option<&[u8]> {
+    /// Compresses into the scratch buffer: to how many bytes. `None` if the
+    /// block is to be stored raw. A codec that fails on sound input costs
+    /// space, never the block.
+    fn compress(&mut self, raw: &[u8]) -> Option<usize> {
         if raw.len() as u64 > DECOMPRESSED_BYTES_MAX || matches!(self.codec, Codec::None) {
             return None;
         }
@@ -128,7 +157,7 @@ impl Compressor {
         }?;
         let worth_it = length < raw.len() - raw.len() / 8;
         let allowed = ratio_is_allowed(raw.len() as u64, length as u64);
-        (worth_it && allowed).then(|| &self.scratch[..length])
+        (worth_it && allowed).then_some(length)
     }
 }
 
@@ -246,8 +275,7 @@ mod tests {
             let mut compressor = Compressor::new(compression).unwrap();
             for length in [0, 1, 100, 4096, 70_000, 3 << 20] {
                 let raw: Vec<u8> = (0..length).map(|i| (i / 7 % 11) as u8).collect();
-                let mut out = Vec::new();
-                compressor.seal(&raw, &mut out, ID, 32);
+                let out = compressor.seal(&raw, ID, 32).to_vec();
                 let block = open(&out, ID, 32).unwrap();
                 assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
                 let mut buffer = out.clone();
@@ -261,8 +289,7 @@ mod tests {
     /// A block read from another place or file is refused.
     #[test]
     fn blocks_are_bound_to_their_place() {
-        let mut out = Vec::new();
-        Compressor::new(Compression::None).unwrap().seal(b"block", &mut out, ID, 32);
+        let out = Compressor::new(Compression::None).unwrap().seal(b"block", ID, 32).to_vec();
         assert!(open(&out, ID, 37).is_err());
         assert!(open(&out, FileId(78), 32).is_err());
     }
@@ -286,8 +313,8 @@ mod tests {
     #[test]
     fn extremely_regular_blocks_stay_readable() {
         let raw = vec![0; 8 << 20];
-        let mut out = Vec::new();
-        Compressor::new(Compression::Zstd { level: 1 }).unwrap().seal(&raw, &mut out, ID, 0);
+        let zstd = Compression::Zstd { level: 1 };
+        let out = Compressor::new(zstd).unwrap().seal(&raw, ID, 0).to_vec();
         assert_eq!(open(&out, ID, 0).unwrap().len(), raw.len() + SLACK_BYTES);
     }
 

@@ -65,9 +65,9 @@ impl Properties {
         let (Some(first), Some(last)) = (deletes.iter().next(), deletes.iter().next_back()) else {
             return;
         };
-        let smallest =
-            InternalKey::new(&first.start, trailer(first.sequences[0], Kind::RangeDelete));
-        let largest = InternalKey::new(&last.end, TRAILER_NEWEST);
+        let newest = trailer(first.sequences[0], Kind::RangeDelete);
+        let smallest = InternalKey::before(&first.start, newest, order);
+        let largest = InternalKey::behind(&last.end, TRAILER_NEWEST, order);
         let precedes = |a: &InternalKey, b: &InternalKey| {
             order.compare_entries((&a.user_key, a.trailer), (&b.user_key, b.trailer)).is_lt()
         };

@@ -158,7 +158,7 @@ impl Table {
             order_name: stated.order_name.clone(),
             block_bytes: stated.block_bytes,
             codec: stated.codec,
-            largest: InternalKey { user_key: walk.last_key, trailer: walk.last_trailer },
+            largest: InternalKey::behind(&walk.last_key, walk.last_trailer, &self.order),
             ..walk.found
         };
         if found.entries == 0 && !self.range_deletes().is_empty() {
@@ -201,7 +201,7 @@ impl Walk {
         let sequence = sequence_of(trailer);
         let mut same_key = false;
         if found.entries == 0 {
-            found.smallest = InternalKey::new(&self.key, trailer);
+            found.smallest = InternalKey::before(&self.key, trailer, order);
             (found.sequence_min, found.sequence_max) = (sequence, sequence);
         } else {
             let by_key = order.compare(&self.last_key, &self.key);

@@ -2,14 +2,19 @@
 //! was changed.
 
 use lodestore::{
-    Db, Error, Family, FamilyOptions, KEY_BYTES_MAX, MemFs, Options, VALUE_BYTES_MAX, WriteBatch,
-    WriteOptions,
+    Db, Error, Family, FamilyOptions, Fs, KEY_BYTES_MAX, MemFs, Options, VALUE_BYTES_MAX,
+    WriteBatch, WriteOptions,
 };
+use std::path::Path;
 use std::sync::Arc;
 
 fn open() -> Db {
+    open_on(&MemFs::new())
+}
+
+fn open_on(disk: &MemFs) -> Db {
     let options =
-        Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
+        Options { create_if_missing: true, fs: Arc::new(disk.clone()), ..Options::default() };
     Db::open("/limits", options).expect("a database in memory opens")
 }
 
@@ -73,22 +78,34 @@ fn the_longest_key_and_value_are_kept() -> Result<(), Error> {
         long
     };
     for in_key in [true, false] {
-        let long = long(if in_key { KEY_BYTES_MAX } else { VALUE_BYTES_MAX });
-        let (key, value) = if in_key { (&long[..], &b"v"[..]) } else { (&b"k"[..], &long[..]) };
+        // Made anew for each use: the engine needs the memory.
+        let entry = || match in_key {
+            true => (long(KEY_BYTES_MAX), b"v".to_vec()),
+            false => (b"k".to_vec(), long(VALUE_BYTES_MAX)),
+        };
+        let is_found = |db: &Db| {
+            let (key, value) = entry();
+            Ok::<bool, Error>(db.get(&key)?.as_deref() == Some(&value[..]))
+        };
         let db = open()?;
-        db.put(key, value)?;
-        assert!(db.get(key)?.as_deref() == Some(value), "from memory");
+        {
+            let (key, value) = entry();
+            db.put(&key, &value)?;
+        }
+        assert!(is_found(&db)?, "from memory");
         drop(db);
         let db = open()?;
-        assert!(db.get(key)?.as_deref() == Some(value), "replayed into a table");
+        assert!(is_found(&db)?, "replayed into a table");
         db.put(b"", b"something to compact with")?;
         db.compact_range(None, None)?;
-        let mut cursor = db.cursor();
-        cursor.last();
-        assert!(cursor.valid() && cursor.key() == key && cursor.value() == value, "compacted");
-        drop(cursor);
-        db.delete(key)?;
-        assert!(db.get(key)?.is_none());
+        {
+            let mut cursor = db.cursor();
+            cursor.last();
+            let (key, value) = entry();
+            assert!(cursor.valid() && cursor.key() == key && cursor.value() == value, "compacted");
+        }
+        db.delete(&entry().0)?;
+        assert!(!is_found(&db)?);
         db.compact_range(None, None)?;
     }
     Ok(())
@@ -97,7 +114,8 @@ fn the_longest_key_and_value_are_kept() -> Result<(), Error> {
 /// Long keys and values work wherever they lie.
 #[test]
 fn long_keys_and_values_are_kept() -> Result<(), Error> {
-    let db = open();
+    let disk = MemFs::new();
+    let db = open_on(&disk);
     let key = testkit::random::bytes(1 << 20, 1);
     let value = testkit::random::bytes(20 << 20, 2);
     db.put(&key, b"long key")?;
@@ -114,7 +132,67 @@ fn long_keys_and_values_are_kept() -> Result<(), Error> {
     db.flush()?;
     check(&db)?;
     db.compact_range(None, None)?;
-    check(&db)
+    check(&db)?;
+    let names = disk.list("/limits".as_ref()).expect("the directory is there");
+    let manifest = names.iter().find(|name| name.starts_with("MANIFEST")).expect("there is one");
+    let bytes = disk.length(&Path::new("/limits").join(manifest)).expect("it is there");
+    assert!(bytes < key.len() as u64, "bounds of tables are short");
+    Ok(())
+}
+
+/// Keys that are longer than the bounds of tables may be, also those that
+/// differ behind such a bound only, are told apart in every level, with range
+/// deletes that begin and end among them.
+#[test]
+fn keys_longer_than_bounds_are_told_apart() -> Result<(), Error> {
+    let disk = Arc::new(MemFs::new());
+    let open = || {
+        let mut options =
+            Options { create_if_missing: true, fs: Arc::clone(&disk) as _, ..Options::default() };
+        options.family.table_bytes = 256 << 10;
+        options.family.level1_bytes = 512 << 10;
+        Db::open("/limits", options)
+    };
+    let alike = |i: u8| [&[b'p'; 70_000][..], &[i]].concat();
+    let apart = |i: u8| vec![i; 70_000];
+    let mut db = open()?;
+    let mut expected = std::collections::BTreeMap::new();
+    let mut put = |db: &Db, key: Vec<u8>, value: u8| {
+        db.put(&key, &[value])?;
+        expected.insert(key, value);
+        Ok::<(), Error>(())
+    };
+    for round in 0..3 {
+        for i in (round..250).step_by(5) {
+            put(&db, alike(i), round)?;
+            put(&db, apart(i), round)?;
+        }
+        db.flush()?;
+    }
+    for (from, to) in [(alike(20), alike(30)), (apart(40), alike(7)), (apart(0xfe), apart(0xff))] {
+        db.delete_range(&from, &to)?;
+        expected.retain(|key, _| *key < from || *key >= to);
+    }
+    for stage in ["in memory", "in level 0", "compacted", "reopened"] {
+        match stage {
+            "in level 0" => db.flush()?,
+            "compacted" => db.compact_range(None, None)?,
+            "reopened" => {
+                drop(db);
+                db = open()?;
+            }
+            _ => {}
+        }
+        let found = |key: &Vec<u8>| db.get(key).map(|value| value.map(|value| value[0]));
+        for key in (0..=0xff).flat_map(|i| [alike(i), apart(i)]) {
+            assert_eq!(found(&key)?, expected.get(&key).copied(), "{stage}");
+        }
+        let all: Result<Vec<_>, Error> = db.range(..).collect();
+        let all = all?.into_iter().map(|(key, value)| (key.to_vec(), value[0]));
+        assert!(all.eq(expected.clone()), "{stage}");
+        db.verify()?;
+    }
+    Ok(())
 }
 
 /// An option at its least value works; one below it is refused at opening, and
