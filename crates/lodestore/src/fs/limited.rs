@@ -221,6 +221,10 @@ impl ReadableFile for LimitedFile {
         self.with(|file| file.length())
     }
 
+    fn read_if_cached(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        self.with(|file| Ok(file.read_if_cached(offset, buffer))).unwrap_or(false)
+    }
+
     fn will_need(&self, offset: u64, length: u64) {
         // A hint: a file that does not open now is told nothing.
         let _ = self.with(|file| {

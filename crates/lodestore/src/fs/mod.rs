@@ -67,8 +67,23 @@ pub trait Fs: Send + Sync + Debug {
 
     /// Serves many reads, perhaps at once and in any order. `complete` is
     /// called once for each request, with its index, before this returns.
+    ///
+    /// What is in memory is served first, while the device is told of all the
+    /// rest, which is then waited for.
     fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
+        let is_one = reads.len() == 1;
+        let mut waiting = Vec::new();
         for (index, mut read) in reads.into_iter().enumerate() {
+            if !is_one && read.file.read_if_cached(read.offset, &mut read.buffer) {
+                complete(index, Ok(read.buffer));
+                continue;
+            }
+            if !is_one {
+                read.file.will_need(read.offset, read.buffer.len() as u64);
+            }
+            waiting.push((index, read));
+        }
+        for (index, mut read) in waiting {
             let result = read_full_at(&*read.file, read.offset, &mut read.buffer);
             complete(index, result.map(|()| read.buffer));
         }
@@ -150,6 +165,13 @@ pub trait ReadableFile: Send + Sync + Debug {
     /// this is the file itself.
     fn hold(&self) -> io::Result<Option<Arc<dyn ReadableFile>>> {
         Ok(None)
+    }
+
+    /// Fills `buffer` from `offset` on if that does not wait for a device.
+    /// False where that is not so, or not known; `buffer` may have changed.
+    fn read_if_cached(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        let _ = (offset, buffer);
+        false
     }
 
     /// Says that `length` bytes at `offset` will be wanted soon.

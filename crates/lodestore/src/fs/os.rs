@@ -140,6 +140,14 @@ impl ReadableFile for OsReader {
         Ok(self.0.metadata()?.len())
     }
 
+    fn read_if_cached(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
+        let wanted = buffer.len();
+        // Any failure is met again, and told, by the read that waits.
+        let mut buffers = [IoSliceMut::new(buffer)];
+        preadv2(&self.0, &mut buffers, offset, ReadWriteFlags::NOWAIT) == Ok(wanted)
+    }
+
     fn will_need(&self, offset: u64, length: u64) {
         let length = std::num::NonZeroU64::new(length);
         // A hint: whether the kernel took it changes nothing that is promised.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fs::{read_all, read_full_at};
+use crate::fs::{ReadRequest, read_all, read_full_at};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,6 +27,41 @@ impl Drop for TestDirectory {
         if !std::thread::panicking() {
             std::fs::remove_dir_all(&self.0).unwrap();
         }
+    }
+}
+
+/// Many reads at once give what single ones would, in memory or not, each
+/// exactly once, also where some fail.
+#[test]
+fn many_reads_are_each_served_once() {
+    const BLOCK: usize = 4096;
+    let directory = TestDirectory::new();
+    let path = directory.file("a");
+    let content: Vec<u8> = (0..64 * BLOCK).map(|i| (i / 7) as u8).collect();
+    let mut file = OsFs.create(&path).unwrap();
+    file.append(&content).unwrap();
+    file.sync().unwrap();
+    file.close().unwrap();
+    let cold = File::open(&path).unwrap();
+    rustix::fs::fadvise(&cold, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let reader = OsFs.open(&path).unwrap();
+    let request = |offset: usize| ReadRequest {
+        file: Arc::clone(&reader),
+        offset: offset as u64,
+        buffer: vec![0; 100],
+    };
+    read_full_at(&*reader, 0, &mut [0; 10]).unwrap(); // some are in memory now
+    for count in [0, 1, 200] {
+        let offset = |index: usize| index * 37 % 65 * BLOCK; // the last is past the end
+        let mut served = vec![0; count];
+        OsFs.read_many((0..count).map(|i| request(offset(i))).collect(), &mut |index, result| {
+            served[index] += 1;
+            match content.get(offset(index)..offset(index) + 100) {
+                Some(expected) => assert_eq!(result.unwrap(), expected),
+                None => assert_eq!(result.unwrap_err().kind(), io::ErrorKind::UnexpectedEof),
+            }
+        });
+        assert!(served.iter().all(|&times| times == 1));
     }
 }
 
