@@ -7,7 +7,7 @@
 
 mod error;
 mod numbers;
-mod system;
+pub mod system;
 mod printer;
 
 // What benchmarks are made of.
@@ -16,7 +16,7 @@ pub mod keys;
 pub mod values;
 pub mod histogram;
 pub mod ledger;
-mod permutation;
+pub mod permutation;
 mod pace;
 mod shapes;
 mod distributions;

@@ -35,6 +35,11 @@ impl Permutation {
         }
     }
 
+    /// How many numbers there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The number at `position`, which is below the count.
     #[inline]
     pub fn at(&self, position: u64) -> u64 {

@@ -124,11 +124,14 @@ impl FamilyCore {
         let mut sources: Vec<Source> = Vec::new();
         let mut coverage = Coverage::new(sequence, order.clone());
         for table in std::iter::once(&view.active).chain(&view.sealed) {
+            let own = sources.len();
             if table.entries() > 0 {
                 sources.push(Source::Memtable(table.cursor()));
             }
             if table.has_range_deletes() {
-                coverage.add_memtable(table.range_deletes(), sources.len());
+                let is_hidden = table.deleted_ranges_are_empty();
+                let older_from = if is_hidden { own } else { sources.len() };
+                coverage.add_memtable(table.range_deletes(), older_from);
             }
         }
         for file in view.version.level(0).tables().iter() {

@@ -24,9 +24,9 @@ use std::ops::ControlFlow;
 
 use self::tree::{Hand, Tree};
 use crate::budget::{Account, Charge, Item};
-use crate::key::{KeyOrder, SequenceNumber, Trailer};
+use crate::key::{KeyOrder, SEQUENCE_MAX, SequenceNumber, Trailer};
 use crate::range_deletes::{History, RangeDelete};
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Arc, Published};
 
 pub(crate) use self::cursor::MemtableCursor;
@@ -38,6 +38,8 @@ pub(crate) struct Memtable {
     range_deletes: Published<History>,
     /// Memory of `range_deletes`; 0 while there are none.
     range_delete_bytes: AtomicUsize,
+    /// True once an entry was inserted into a range that was deleted before.
+    is_refilled: AtomicBool,
 }
 
 /// The side that writes. There is one for each memtable.
@@ -55,6 +57,7 @@ impl Memtable {
             order,
             range_deletes: Published::new(Arc::default()),
             range_delete_bytes: AtomicUsize::new(0),
+            is_refilled: AtomicBool::new(false),
         });
         let writer = MemtableWriter { memtable: Arc::clone(&memtable), hand: Hand::default() };
         (memtable, writer)
@@ -99,6 +102,12 @@ impl Memtable {
         self.range_delete_bytes.load(Ordering::Relaxed) > 0
     }
 
+    /// True if every entry in a deleted range, of those up to a number that was
+    /// published, is older than the range delete.
+    pub(crate) fn deleted_ranges_are_empty(&self) -> bool {
+        !self.is_refilled.load(Ordering::Relaxed)
+    }
+
     /// The range deletes up to now.
     pub(crate) fn range_deletes(&self) -> Arc<History> {
         self.range_deletes.load_full()
@@ -132,8 +141,21 @@ impl MemtableWriter {
     /// Adds an entry. No two entries have both key and trailer the same.
     #[inline]
     pub(crate) fn insert(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) {
+        if self.memtable.has_range_deletes() {
+            self.note_refill(user_key);
+        }
         // SAFETY: this is the only writer, and it is borrowed mutably.
         unsafe { self.memtable.tree.insert(&mut self.hand, user_key, trailer, value) };
+    }
+
+    #[cold]
+    fn note_refill(&self, user_key: &[u8]) {
+        let memtable = &self.memtable;
+        if memtable.deleted_ranges_are_empty()
+            && memtable.range_deletes.load().covering(user_key, SEQUENCE_MAX) > 0
+        {
+            memtable.is_refilled.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Deletes the keys from `start`, inclusive, up to `end`, exclusive. Its

@@ -209,6 +209,25 @@ fn a_table_of_range_deletes_alone_is_a_table() {
     assert!(sizes[0] > 0);
 }
 
+/// In memory, a scan passes over what was deleted as a range, and yet finds what
+/// was written there afterwards.
+#[test]
+fn what_is_written_into_a_deleted_range_is_found() {
+    let db = Db::open("/ranges", options()).unwrap();
+    (0..2_000).for_each(|i| db.put(&key(i), b"old").unwrap());
+    db.delete_range(&key(100), &key(1_900)).unwrap();
+    assert_eq!(keys(&db).len(), 200);
+    db.put(&key(1_500), b"new").unwrap();
+    assert_eq!(keys(&db).len(), 201);
+    let mut cursor = db.cursor();
+    cursor.seek(&key(100));
+    assert_eq!((cursor.key(), cursor.value()), (&key(1_500)[..], &b"new"[..]));
+    cursor.seek_for_prev(&key(1_499));
+    assert_eq!(cursor.key(), key(99));
+    cursor.seek_for_prev(&key(1_899));
+    assert_eq!(cursor.key(), key(1_500));
+}
+
 /// A range that ends before it begins is refused, with all of its batch; an
 /// empty one deletes nothing.
 #[test]
