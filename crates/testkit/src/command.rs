@@ -12,32 +12,90 @@ pub const DEFAULT_FAMILY: &str = "default";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Command {
-    Open { name: String, settings: Settings },
+    Open {
+        name: String,
+        settings: Settings,
+    },
     OpenAgain,
     Close,
-    Destroy { name: String },
-    ListFamilies { name: String },
-    Write { changes: Vec<Change>, form: Form, sync: bool },
-    Get { key: Datum, read: Read },
-    MultiGet { keys: Vec<Datum>, read: Read },
-    Scan { read: Read, reverse: bool },
-    Cursor { read: Read, moves: Vec<Move> },
-    Range { family: String, from: Option<Datum>, to: Option<Datum>, inclusive: bool, ends: String },
-    Snapshot { name: String },
-    Release { name: String },
-    CreateFamily { name: String, schema: Schema },
-    DropFamily { name: String },
+    Destroy {
+        name: String,
+    },
+    ListFamilies {
+        name: String,
+    },
+    Write {
+        changes: Vec<Change>,
+        form: Form,
+        sync: bool,
+    },
+    Get {
+        key: Datum,
+        read: Read,
+    },
+    MultiGet {
+        keys: Vec<Datum>,
+        read: Read,
+    },
+    Scan {
+        read: Read,
+        reverse: bool,
+    },
+    Cursor {
+        read: Read,
+        moves: Vec<Move>,
+    },
+    Range {
+        family: String,
+        from: Option<Datum>,
+        to: Option<Datum>,
+        inclusive: bool,
+        ends: String,
+    },
+    Snapshot {
+        name: String,
+    },
+    Release {
+        name: String,
+    },
+    CreateFamily {
+        name: String,
+        schema: Schema,
+    },
+    DropFamily {
+        name: String,
+    },
     Families,
-    Flush { family: Option<String> },
-    Compact { family: String, from: Option<Datum>, to: Option<Datum> },
-    DeleteFiles { family: String, from: Option<Datum>, until: Option<Datum> },
+    Flush {
+        family: Option<String>,
+    },
+    Compact {
+        family: String,
+        from: Option<Datum>,
+        to: Option<Datum>,
+    },
+    DeleteFiles {
+        family: String,
+        from: Option<Datum>,
+        until: Option<Datum>,
+    },
+    /// Each table's changes, all of one family.
+    Ingest {
+        tables: Vec<Vec<Change>>,
+        moved: bool,
+    },
     Wait,
-    Checkpoint { name: String },
+    Checkpoint {
+        name: String,
+    },
     Verify,
     SyncLog,
     Resume,
     Sequence,
-    Property { name: String, family: String },
+    Property {
+        name: String,
+        family: String,
+    },
 }
 
 /// Whether a write is one of the calls for a single record or a batch.
@@ -243,6 +301,14 @@ impl fmt::Display for Command {
                 option(f, "until", until.as_ref())?;
                 in_family(f, family)
             }
+            Command::Ingest { tables, moved } => {
+                f.write_str("ingest")?;
+                for (i, changes) in tables.iter().enumerate() {
+                    f.write_str(if i > 0 { " | " } else { " " })?;
+                    write_changes(f, changes)?;
+                }
+                f.write_str(if *moved { " move=yes" } else { "" })
+            }
             Command::Wait => f.write_str("wait"),
             Command::Checkpoint { name } => write!(f, "checkpoint {name}"),
             Command::Verify => f.write_str("verify"),
@@ -266,6 +332,11 @@ fn write_write(
     if form == Form::Batch {
         f.write_str("batch ")?;
     }
+    write_changes(f, changes)?;
+    f.write_str(if sync { " sync=yes" } else { "" })
+}
+
+fn write_changes(f: &mut fmt::Formatter<'_>, changes: &[Change]) -> fmt::Result {
     for (i, change) in changes.iter().enumerate() {
         if i > 0 {
             f.write_str(" ; ")?;
@@ -279,7 +350,7 @@ fn write_write(
         }
         in_family(f, &change.family)?;
     }
-    f.write_str(if sync { " sync=yes" } else { "" })
+    Ok(())
 }
 
 fn in_family(f: &mut fmt::Formatter<'_>, family: &str) -> fmt::Result {

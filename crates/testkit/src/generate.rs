@@ -64,6 +64,7 @@ enum What {
     Flush,
     Compact,
     DeleteRange,
+    Ingest,
     Reopen,
     Rare,
 }
@@ -102,6 +103,7 @@ impl Generator {
             (3, What::Flush),
             (2, What::Compact),
             (4, What::DeleteRange),
+            (4, What::Ingest),
             (2, What::Reopen),
             (2, What::Rare),
         ]) {
@@ -122,6 +124,7 @@ impl Generator {
             }
             What::Compact => self.compact(),
             What::DeleteRange => self.delete_range(),
+            What::Ingest => self.ingest(),
             What::Reopen if self.shape.reopening => self.open(),
             What::Reopen => Command::Wait,
             What::Rare => self.rare(),
@@ -205,13 +208,21 @@ impl Generator {
     }
 
     fn change(&mut self) -> Change {
-        let (family, key) = (self.family(), self.key());
+        let family = self.family();
+        if self.random.one_in(60) {
+            return self.range(&family);
+        }
+        let key = self.key();
+        self.entry(family, key)
+    }
+
+    /// A change of one key.
+    fn entry(&mut self, family: String, key: Datum) -> Change {
         let operator = self.schema_of(&family).operator;
         let past = self.past.get(&(family.clone(), key.bytes())).copied().unwrap_or_default();
         let action = match self.random.below(20) {
             0..=2 => Action::Delete,
             3..=5 if past.puts <= 1 && !past.mixed => Action::SingleDelete,
-            6 if self.random.one_in(3) => return self.range(&family),
             7..=9 if operator == Operator::Add => Action::Merge(self.number()),
             7..=9 if operator == Operator::Append => {
                 let length = self.random.below(20);
@@ -279,6 +290,39 @@ impl Generator {
             }
         }
         Command::Write { changes: vec![change], form: Form::Single, sync: self.random.one_in(12) }
+    }
+
+    /// One to three tables.
+    fn ingest(&mut self) -> Command {
+        let count = self.random.between(1, 3);
+        let tables = (0..count).map(|_| self.table()).collect();
+        Command::Ingest { tables, moved: self.random.one_in(2) }
+    }
+
+    /// A table's changes: of a few neighbouring keys, or of many.
+    fn table(&mut self) -> Vec<Change> {
+        let family = self.family();
+        let order = self.schema_of(&family).order;
+        let mut keys = self.keys.clone();
+        keys.sort_by(|a, b| order.compare(a, b));
+        keys.dedup();
+        let first = self.random.below(keys.len());
+        let wide = self.random.one_in(3);
+        let span = self.random.below(if wide { keys.len() } else { 8 });
+        let mut changes = Vec::new();
+        // These delete what was there before, not what the table holds.
+        if self.random.one_in(4) {
+            changes.push(self.range(&family));
+        }
+        for key in &keys[first..(first + span + 1).min(keys.len())] {
+            if !self.random.one_in(4) {
+                changes.push(self.entry(family.clone(), Datum::Literal(key.clone())));
+            }
+        }
+        if changes.is_empty() {
+            changes.push(self.entry(family, Datum::Literal(keys[first].clone())));
+        }
+        changes
     }
 
     fn number(&mut self) -> Datum {

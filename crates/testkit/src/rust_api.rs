@@ -7,12 +7,13 @@ use crate::config;
 use crate::surface::{Surface, failure};
 use crate::text::Datum;
 use lodestore::{
-    Db, DbCursor, Error, Family, Fs, Options, ReadOptions, Snapshot, Statistics, WriteBatch,
-    WriteOptions,
+    Db, DbCursor, Error, Family, Fs, IngestOptions, IngestReport, Options, ReadOptions, Snapshot,
+    Statistics, TableWriter, WriteBatch, WriteOptions,
 };
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A failure, by its kind.
@@ -28,6 +29,10 @@ pub struct RustApi {
     open: Option<Opened>,
     /// Text of the last failure, for reports: scripts see only its kind.
     pub last_error: Option<String>,
+    /// What was ingested, call by call.
+    pub ingested: Vec<IngestReport>,
+    /// Files written to be ingested.
+    table_files: usize,
 }
 
 struct Opened {
@@ -47,6 +52,8 @@ impl RustApi {
             schemas: BTreeMap::new(),
             open: None,
             last_error: None,
+            ingested: Vec::new(),
+            table_files: 0,
         }
     }
 
@@ -200,6 +207,7 @@ impl RustApi {
                 let family = self.family(family)?;
                 family.delete_files_in_range(from.as_deref(), until.as_deref()).map(|_| ())
             }
+            Command::Ingest { tables, moved } => return self.ingest(tables, *moved),
             Command::Wait => db.wait_for_background(),
             Command::Checkpoint { name } => {
                 let made = db.checkpoint(self.root.join(name));
@@ -251,6 +259,57 @@ impl RustApi {
         let written =
             self.opened()?.db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch);
         self.check(written).map(|_| Output::Done)
+    }
+
+    /// Writes the tables beside the database and ingests them. Files that are
+    /// not moved must stay, those that are moved go; in the end all are gone.
+    fn ingest(&mut self, tables: &[Vec<Change>], moved: bool) -> Answer<Output> {
+        let mut written = Vec::new();
+        for changes in tables {
+            let family = self.family(&changes[0].family)?;
+            self.table_files += 1;
+            let path = self.root.join(format!("ingested-{}.table", self.table_files));
+            let table = self.write_table(&path, &family, changes);
+            self.check(table)?;
+            written.push((family, path));
+        }
+        let tables: Vec<(&Family, &PathBuf)> = written.iter().map(|(f, path)| (f, path)).collect();
+        let options = IngestOptions { move_files: moved, ..IngestOptions::default() };
+        let ingested = self.opened()?.db.ingest_together(&tables, &options);
+        for (_, path) in &written {
+            let gone = self.fs.length(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            if gone != (moved && ingested.is_ok()) {
+                return Err(format!("{} is gone: {gone}", path.display()));
+            }
+            let _ = self.fs.remove(path);
+        }
+        let report = self.check(ingested)?;
+        self.ingested.push(report);
+        Ok(Output::Done)
+    }
+
+    fn write_table(
+        &self,
+        path: &Path,
+        family: &Family,
+        changes: &[Change],
+    ) -> lodestore::Result<()> {
+        let opened = self.open.as_ref().expect("a family of it was found");
+        let schema = self.schemas.get(&opened.name).and_then(|known| known.get(family.name()));
+        let schema = schema.copied().unwrap_or_default();
+        let options = config::family_options(&opened.options.family, schema);
+        let mut writer = TableWriter::create(path, &opened.options, &options)?;
+        for change in changes {
+            let key = change.key.bytes();
+            match &change.action {
+                Action::Put(value) => writer.put(&key, &value.bytes())?,
+                Action::Delete => writer.delete(&key)?,
+                Action::SingleDelete => writer.single_delete(&key)?,
+                Action::DeleteRange(end) => writer.delete_range(&key, &end.bytes())?,
+                Action::Merge(operand) => writer.merge(&key, &operand.bytes())?,
+            }
+        }
+        writer.finish().map(|_| ())
     }
 
     fn read(&mut self, command: &Command) -> Answer<Output> {
