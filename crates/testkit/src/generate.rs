@@ -292,10 +292,22 @@ impl Generator {
         Command::Write { changes: vec![change], form: Form::Single, sync: self.random.one_in(12) }
     }
 
-    /// One to three tables.
+    /// One to three tables; now and then the last is not as it has to be, so
+    /// that none must come in.
     fn ingest(&mut self) -> Command {
+        let before = self.past.clone();
         let count = self.random.between(1, 3);
-        let tables = (0..count).map(|_| self.table()).collect();
+        let mut tables: Vec<Vec<Change>> = (0..count).map(|_| self.table()).collect();
+        if self.random.one_in(12) {
+            let table = tables.last_mut().expect("there is one");
+            let key = table.last().expect("it has a change").key.clone();
+            let family = table[0].family.clone();
+            for _ in 0..2 {
+                let (family, key) = (family.clone(), key.clone());
+                table.push(Change { family, key, action: Action::Delete });
+            }
+            self.past = before;
+        }
         Command::Ingest { tables, moved: self.random.one_in(2) }
     }
 
