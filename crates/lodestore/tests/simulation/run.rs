@@ -106,7 +106,7 @@ fn options(random: &mut Random, seed: u64) -> Options {
 fn run(seed: u64, crash: Crash) -> Outcome {
     let mut random = Random::new(seed);
     let disk = MemFs::new();
-    disk.stop_after(random.between(1, 260) as u64);
+    disk.stop_after(random.between(1, 400) as u64);
     let fs = TraceFs::new(Arc::new(disk.clone()));
     let mut options = options(&mut random, seed);
     options.fs = Arc::new(fs.clone());
