@@ -18,8 +18,10 @@ use crate::random::Random;
 use crate::surface::Surface;
 use crate::text::Datum;
 
-/// The key of the number of the last batch.
-const MARKER: &[u8] = b"~batch";
+/// The key of the number of the last batch that was written, and of the last
+/// that was ingested. They differ so that tables may come in while memtables
+/// hold nothing of their keys.
+const MARKERS: [&[u8]; 2] = [b"~batch", b"~ingested"];
 const SCHEMA: Schema = Schema { order: Order::Bytewise, operator: Operator::Append };
 
 /// How a run ended.
@@ -97,7 +99,7 @@ fn batch(random: &mut Random, families: &[String], number: u64) -> Command {
         let family = random.pick(families).clone();
         changes.push(change(random, family, first, number));
     }
-    changes.push(marker(number));
+    changes.push(marker(MARKERS[0], number));
     Command::Write { changes, form: Form::Batch, sync: random.one_in(6) }
 }
 
@@ -118,7 +120,7 @@ fn ingest(random: &mut Random, families: &[String], number: u64) -> Command {
         changes.push(Change { family, key, action: Action::Delete });
         tables.push(changes);
     }
-    tables.push(vec![marker(number)]);
+    tables.push(vec![marker(MARKERS[1], number)]);
     Command::Ingest { tables, moved: random.one_in(2) }
 }
 
@@ -135,10 +137,10 @@ fn change(random: &mut Random, family: String, first: usize, number: u64) -> Cha
     Change { family, key: Datum::Literal(format!("{first:02}").into_bytes()), action }
 }
 
-fn marker(number: u64) -> Change {
+fn marker(key: &[u8], number: u64) -> Change {
     Change {
         family: DEFAULT_FAMILY.to_string(),
-        key: Datum::Literal(MARKER.to_vec()),
+        key: Datum::Literal(key.to_vec()),
         action: Action::Put(Datum::Literal(number.to_le_bytes().to_vec())),
     }
 }
@@ -183,9 +185,12 @@ pub fn judge(
 /// The number of the last batch that is there.
 fn batches_in(found: &Contents) -> Result<u64, String> {
     let default = found.get(DEFAULT_FAMILY).ok_or("there is no default family")?;
-    let Some(marker) = default.get(MARKER) else { return Ok(0) };
-    let marker = marker[..].try_into().map_err(|_| "the marker is damaged")?;
-    Ok(u64::from_le_bytes(marker))
+    let mut last = 0;
+    for marker in MARKERS.iter().filter_map(|key| default.get(*key)) {
+        let marker = marker[..].try_into().map_err(|_| "the marker is damaged")?;
+        last = last.max(u64::from_le_bytes(marker));
+    }
+    Ok(last)
 }
 
 fn batches_written(history: &[Command]) -> u64 {

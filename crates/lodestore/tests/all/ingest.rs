@@ -3,11 +3,12 @@
 use lodestore::fs::{Capabilities, Fs, read_all};
 use lodestore::{
     AddU64, Cache, Comparator, Db, Error, Family, FamilyOptions, IngestOptions, KeyOrder, MemFs,
-    Options, ReadOptions, Result, TableInfo, TableWriter, WriteBatch,
+    Options, ReadOptions, Result, TableInfo, TableWriter, WriteBatch, WriteOptions,
 };
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 const MOVED: IngestOptions = IngestOptions { move_files: true, verify: true };
 
@@ -469,9 +470,9 @@ fn a_checkpoint_has_ingested_tables() {
     copy.verify().unwrap();
 }
 
-/// Writers that write the same keys all the time do not keep a table out, and
-/// readers see each call as a whole, in both families, also while compactions
-/// work on what was ingested.
+/// Writers that write the same keys all the time do not keep a table out; what
+/// is read is what has the highest number; and readers see each call as a
+/// whole, in both families, also while compactions work on what was ingested.
 #[test]
 fn tables_come_in_under_load() {
     const CALLS: u32 = 25;
@@ -484,19 +485,24 @@ fn tables_come_in_under_load() {
     let db = Db::open("db", options.clone()).unwrap();
     let other = db.create_family("other", options.family.clone()).unwrap();
     let done = AtomicBool::new(false);
+    // What was written under one key of the tables, by sequence number.
+    let (written, mut seen) = (Mutex::new(BTreeMap::new()), Vec::new());
     std::thread::scope(|scope| {
         for id in 0..2u32 {
-            let (db, other, done) = (&db, &other, &done);
+            let (db, other, done, written) = (&db, &other, &done, &written);
             scope.spawn(move || {
                 let mut i = id;
                 while !done.load(Ordering::Relaxed) {
                     let mut batch = WriteBatch::new();
                     // Between the keys of the tables: all of them overlap.
                     let noise = [key(i % 500), b"/noise".to_vec()].concat();
+                    let value = format!("written {i}");
                     batch.put(&noise, &[7; 200]);
                     batch.put_in(other, &noise, &[7; 200]);
-                    db.write(batch).unwrap();
-                    i += 7;
+                    batch.put(&key(100), value.as_bytes());
+                    let sequence = db.write_with(&WriteOptions::default(), &mut batch).unwrap();
+                    written.lock().unwrap().insert(sequence, value);
+                    i += 2;
                 }
             });
         }
@@ -536,13 +542,24 @@ fn tables_come_in_under_load() {
             if ingested.is_err() {
                 done.store(true, Ordering::Relaxed);
             }
-            ingested.unwrap();
+            let sequence = ingested.unwrap().tables[0].sequence;
+            written.lock().unwrap().insert(sequence, call.to_string());
+            let snapshot = db.snapshot();
+            let at = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
+            let value = db.get_with(&at, &key(100)).unwrap().unwrap();
+            seen.push((snapshot.sequence(), String::from_utf8(value.to_vec()).unwrap()));
         }
         done.store(true, Ordering::Relaxed);
     });
+    let written = written.into_inner().unwrap();
+    for (sequence, value) in seen {
+        let newest = written.range(..=sequence).next_back().unwrap();
+        assert_eq!(newest.1, &value, "at {sequence}, written at {}", newest.0);
+    }
     db.wait_for_background().unwrap();
     for family in [&*db, &other] {
-        (0..500).for_each(|i| assert_eq!(get(family, i), Some(CALLS.to_string()), "{i}"));
+        let keys = (0..500).filter(|&i| i != 100);
+        keys.for_each(|i| assert_eq!(get(family, i), Some(CALLS.to_string()), "{i}"));
     }
     db.verify().unwrap();
 }
