@@ -12,90 +12,35 @@ pub const DEFAULT_FAMILY: &str = "default";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Command {
-    Open {
-        name: String,
-        settings: Settings,
-    },
+    Open { name: String, settings: Settings },
     OpenAgain,
     Close,
-    Destroy {
-        name: String,
-    },
-    ListFamilies {
-        name: String,
-    },
-    Write {
-        changes: Vec<Change>,
-        form: Form,
-        sync: bool,
-    },
-    Get {
-        key: Datum,
-        read: Read,
-    },
-    MultiGet {
-        keys: Vec<Datum>,
-        read: Read,
-    },
-    Scan {
-        read: Read,
-        reverse: bool,
-    },
-    Cursor {
-        read: Read,
-        moves: Vec<Move>,
-    },
-    Range {
-        family: String,
-        from: Option<Datum>,
-        to: Option<Datum>,
-        inclusive: bool,
-        ends: String,
-    },
-    Snapshot {
-        name: String,
-    },
-    Release {
-        name: String,
-    },
-    CreateFamily {
-        name: String,
-        schema: Schema,
-    },
-    DropFamily {
-        name: String,
-    },
+    Destroy { name: String },
+    ListFamilies { name: String },
+    Write { changes: Vec<Change>, form: Form, sync: bool },
+    Get { key: Datum, read: Read },
+    MultiGet { keys: Vec<Datum>, read: Read },
+    Scan { read: Read, reverse: bool },
+    Cursor { read: Read, moves: Vec<Move> },
+    Range { family: String, from: Option<Datum>, to: Option<Datum>, inclusive: bool, ends: String },
+    Snapshot { name: String },
+    Release { name: String },
+    Hold { name: String, family: String },
+    Held { name: String, reverse: bool },
+    CreateFamily { name: String, schema: Schema },
+    DropFamily { name: String },
     Families,
-    Flush {
-        family: Option<String>,
-    },
-    Compact {
-        family: String,
-        from: Option<Datum>,
-        to: Option<Datum>,
-    },
-    DeleteFiles {
-        family: String,
-        from: Option<Datum>,
-        until: Option<Datum>,
-    },
-    /// Each table's changes, all of one family.
-    Ingest {
-        tables: Vec<Vec<Change>>,
-        moved: bool,
-    },
+    Flush { family: Option<String> },
+    Compact { family: String, from: Option<Datum>, to: Option<Datum> },
+    DeleteFiles { family: String, from: Option<Datum>, until: Option<Datum> },
+    Ingest { tables: Vec<Vec<Change>>, moved: bool },
     Wait,
-    Checkpoint {
-        name: String,
-    },
+    Checkpoint { name: String },
     Verify,
     SyncLog,
     Resume,
     Sequence,
-    Property {
-        name: String,
-        family: String,
-    },
+    Property { name: String, family: String },
 }
 
 /// Whether a write is one of the calls for a single record or a batch.
@@ -281,6 +226,12 @@ impl fmt::Display for Command {
             }
             Command::Snapshot { name } => write!(f, "snapshot {name}"),
             Command::Release { name } => write!(f, "release {name}"),
+            Command::Hold { name, family } => {
+                write!(f, "hold {name}")?;
+                in_family(f, family)
+            }
+            Command::Held { name, reverse: false } => write!(f, "held {name}"),
+            Command::Held { name, reverse: true } => write!(f, "held-back {name}"),
             Command::CreateFamily { name, schema } => write!(f, "create-family {name} {schema}"),
             Command::DropFamily { name } => write!(f, "drop-family {name}"),
             Command::Families => f.write_str("families"),

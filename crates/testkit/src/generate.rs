@@ -34,6 +34,8 @@ pub struct Generator {
     /// Families that are there now, with their schemas.
     families: Vec<(String, Schema)>,
     snapshots: Vec<String>,
+    /// Cursors that are kept.
+    held: Vec<String>,
     /// By family and key.
     past: BTreeMap<(String, Vec<u8>), Past>,
     /// Commands that must follow at once, the next one last.
@@ -60,11 +62,13 @@ enum What {
     Cursor,
     Range,
     Snapshot,
+    Hold,
     Family,
     Flush,
     Compact,
     DeleteRange,
     Ingest,
+    Checkpoint,
     Reopen,
     Rare,
 }
@@ -80,6 +84,7 @@ impl Generator {
             keys,
             families: Vec::new(),
             snapshots: Vec::new(),
+            held: Vec::new(),
             past: BTreeMap::new(),
             following: Vec::new(),
             named: 0,
@@ -99,11 +104,13 @@ impl Generator {
             (10, What::Cursor),
             (4, What::Range),
             (5, What::Snapshot),
+            (2, What::Hold),
             (3, What::Family),
             (3, What::Flush),
             (2, What::Compact),
             (4, What::DeleteRange),
             (4, What::Ingest),
+            (1, What::Checkpoint),
             (2, What::Reopen),
             (2, What::Rare),
         ]) {
@@ -117,6 +124,7 @@ impl Generator {
             What::Cursor => self.cursor(),
             What::Range => self.walk_range(),
             What::Snapshot => self.snapshot(),
+            What::Hold => self.hold(),
             What::Family => self.change_families(),
             What::Flush => {
                 let all = self.random.one_in(3);
@@ -125,6 +133,8 @@ impl Generator {
             What::Compact => self.compact(),
             What::DeleteRange => self.delete_range(),
             What::Ingest => self.ingest(),
+            What::Checkpoint if self.shape.reopening => self.checkpoint(),
+            What::Checkpoint => Command::Checkpoint { name: self.name("copy") },
             What::Reopen if self.shape.reopening => self.open(),
             What::Reopen => Command::Wait,
             What::Rare => self.rare(),
@@ -135,11 +145,57 @@ impl Generator {
     /// are stated the first time only: the surface remembers them.
     fn open(&mut self) -> Command {
         self.snapshots.clear();
+        self.held.clear();
         let schemas = if self.opened { Vec::new() } else { self.families.clone() };
         let settings =
             Settings { create: true, knobs: self.knobs(), schemas, ..Settings::default() };
         self.opened = true;
         Command::Open { name: "db".to_string(), settings }
+    }
+
+    /// A checkpoint that is opened, compared, written to and destroyed; then
+    /// the database again, which must not have changed.
+    fn checkpoint(&mut self) -> Command {
+        let name = self.name("copy");
+        let knobs = self.knobs();
+        let settings = Settings { knobs, ..Settings::default() };
+        let mut commands = vec![Command::Open { name: name.clone(), settings }, Command::Verify];
+        commands.extend(self.look_at_everything());
+        // What is written there must not count here.
+        let before = self.past.clone();
+        for _ in 0..self.random.between(1, 4) {
+            let records = self.random.between(1, 40);
+            commands.push(self.write(records));
+        }
+        commands.push(self.compact());
+        commands.extend(self.look_at_everything());
+        self.past = before;
+        commands.push(self.open());
+        commands.push(Command::Destroy { name: name.clone() });
+        commands.extend(self.look_at_everything());
+        self.following.extend(commands.into_iter().rev());
+        Command::Checkpoint { name }
+    }
+
+    fn look_at_everything(&mut self) -> Vec<Command> {
+        let names: Vec<String> = self.families.iter().map(|(name, _)| name.clone()).collect();
+        let scan = |name: String| {
+            let read = Read::of(&name);
+            Command::Scan { read, reverse: self.random.one_in(2) }
+        };
+        let scans: Vec<Command> = names.into_iter().map(scan).collect();
+        std::iter::once(Command::Families).chain(scans).collect()
+    }
+
+    /// Keeps a cursor, or looks through one that was kept.
+    fn hold(&mut self) -> Command {
+        if self.held.len() >= 3 || !self.held.is_empty() && self.random.one_in(2) {
+            let at = self.random.below(self.held.len());
+            return Command::Held { name: self.held.remove(at), reverse: self.random.one_in(2) };
+        }
+        let name = self.name("c");
+        self.held.push(name.clone());
+        Command::Hold { name, family: self.family() }
     }
 
     /// Small memtables, tables and levels, so that short histories go deep.
@@ -429,9 +485,10 @@ impl Generator {
         let droppable = self.families.len() - 1;
         if droppable > 0 && (droppable >= 3 || self.random.one_in(3)) {
             let at = 1 + self.random.below(droppable);
-            let name = self.families.remove(at).0;
-            self.past.retain(|(family, _), _| *family != name);
-            return Command::DropFamily { name };
+            if self.random.one_in(2) {
+                return self.drop_under_load(at);
+            }
+            return self.drop_family(at);
         }
         // A few names only, so that one comes back after it was dropped.
         let names = ["a", "b", "c", "users", "\u{e9}t\u{e9}"];
@@ -441,6 +498,42 @@ impl Generator {
             self.families.push((name.clone(), schema));
         }
         Command::CreateFamily { name, schema }
+    }
+
+    fn drop_family(&mut self, at: usize) -> Command {
+        let name = self.families.remove(at).0;
+        self.past.retain(|(family, _), _| *family != name);
+        Command::DropFamily { name }
+    }
+
+    /// Fills the memtables of a family several times and drops it at once,
+    /// under a cursor that is read afterwards.
+    fn drop_under_load(&mut self, at: usize) -> Command {
+        let family = self.families[at].0.clone();
+        let held = self.name("c");
+        let mut commands = Vec::new();
+        for round in 0..3 {
+            let mut changes = Vec::new();
+            for _ in 0..60 {
+                let key = self.key();
+                let length = self.random.between(100, 1500);
+                let value = Datum::Generated { length, seed: self.random.word() >> 40 };
+                let operator = self.schema_of(&family).operator;
+                let value = if operator == Operator::Add { self.number() } else { value };
+                changes.push(Change { family: family.clone(), key, action: Action::Put(value) });
+            }
+            commands.push(Command::Write { changes, form: Form::Batch, sync: false });
+            if round == 1 {
+                let name = held.clone();
+                commands.push(Command::Hold { name, family: family.clone() });
+            }
+        }
+        commands.push(self.drop_family(at));
+        commands.push(Command::Held { name: held, reverse: self.random.one_in(2) });
+        commands.reverse();
+        let first = commands.pop().expect("there are some");
+        self.following.extend(commands);
+        first
     }
 
     fn compact(&mut self) -> Command {
@@ -456,15 +549,14 @@ impl Generator {
     }
 
     fn rare(&mut self) -> Command {
-        match self.random.below(8) {
+        match self.random.below(7) {
             0 => Command::Wait,
             1 => Command::Verify,
             2 => Command::SyncLog,
             3 => Command::Families,
             4 => Command::OpenAgain,
             5 => Command::Sequence,
-            6 => Command::Resume,
-            _ => Command::Checkpoint { name: self.name("copy") },
+            _ => Command::Resume,
         }
     }
 

@@ -28,6 +28,8 @@ struct Opened {
     name: String,
     read_only: bool,
     snapshots: BTreeMap<String, u64>,
+    /// What cursors that are kept see.
+    held: BTreeMap<String, Output>,
 }
 
 /// One database: its families, and how many records were ever written.
@@ -288,6 +290,25 @@ impl Model {
                 let held = opened.snapshots.remove(name);
                 held.map(|_| Output::Done).ok_or_else(|| failure::NO_SNAPSHOT.to_string())
             }
+            Command::Hold { name, family } => {
+                let read = Command::Scan { read: Read::of(family), reverse: false };
+                let seen = self.read(&read)?;
+                let opened = self.open.as_mut().expect("there is a current database");
+                opened.held.insert(name.clone(), seen);
+                Ok(Output::Done)
+            }
+            Command::Held { name, reverse } => {
+                self.current()?;
+                let opened = self.open.as_mut().expect("there is a current database");
+                match (opened.held.remove(name), reverse) {
+                    (None, _) => Err(failure::NO_CURSOR.to_string()),
+                    (Some(Output::Entries(mut entries, None)), true) => {
+                        entries.reverse();
+                        Ok(Output::Entries(entries, None))
+                    }
+                    (Some(seen), _) => Ok(seen),
+                }
+            }
             Command::Families => Ok(Output::Text(self.current()?.family_names().join("\n"))),
             Command::Sequence => Ok(Output::Text(self.current()?.sequence.to_string())),
             Command::Verify | Command::Wait => self.current().map(|_| Output::Done),
@@ -361,7 +382,8 @@ impl Model {
             }
         }
         let (name, read_only) = (name.to_string(), settings.read_only);
-        self.open = Some(Opened { name, read_only, snapshots: BTreeMap::new() });
+        let (snapshots, held) = (BTreeMap::new(), BTreeMap::new());
+        self.open = Some(Opened { name, read_only, snapshots, held });
         Ok(Output::Done)
     }
 

@@ -37,6 +37,9 @@ pub fn command(line: &str) -> Parsed<Command> {
         "range" => range(&mut words)?,
         "snapshot" => Command::Snapshot { name: words.argument("name")? },
         "release" => Command::Release { name: words.argument("name")? },
+        "hold" => Command::Hold { name: words.argument("name")?, family: words.family()? },
+        "held" => Command::Held { name: words.argument("name")?, reverse: false },
+        "held-back" => Command::Held { name: words.argument("name")?, reverse: true },
         "create-family" => {
             let name = words.argument("name")?;
             Command::CreateFamily { name, schema: schema(&mut words)? }

@@ -31,6 +31,8 @@ pub struct RustApi {
     pub last_error: Option<String>,
     /// What was ingested, call by call.
     pub ingested: Vec<IngestReport>,
+    /// Families dropped under load.
+    pub dropped: Dropped,
     /// Files written to be ingested.
     table_files: usize,
 }
@@ -40,6 +42,20 @@ struct Opened {
     db: Db,
     options: Options,
     snapshots: BTreeMap<String, Snapshot>,
+    held: BTreeMap<String, DbCursor>,
+    /// The family of each cursor that is kept.
+    held_families: BTreeMap<String, String>,
+}
+
+/// Families that were dropped while something worked on them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dropped {
+    /// While a memtable of theirs waited for its flush or was flushed.
+    pub flushing: usize,
+    /// While a compaction ran.
+    pub compacting: usize,
+    /// While a cursor on them was kept.
+    pub held: usize,
 }
 
 impl RustApi {
@@ -53,6 +69,7 @@ impl RustApi {
             open: None,
             last_error: None,
             ingested: Vec::new(),
+            dropped: Dropped::default(),
             table_files: 0,
         }
     }
@@ -99,8 +116,14 @@ impl RustApi {
         };
         let db = self.check(db)?;
         self.schemas.entry(name.to_string()).or_default().extend(settings.schemas.iter().cloned());
-        let snapshots = BTreeMap::new();
-        self.open = Some(Opened { name: name.to_string(), db, options, snapshots });
+        self.open = Some(Opened {
+            name: name.to_string(),
+            db,
+            options,
+            snapshots: BTreeMap::new(),
+            held: BTreeMap::new(),
+            held_families: BTreeMap::new(),
+        });
         Ok(Output::Done)
     }
 
@@ -168,8 +191,35 @@ impl RustApi {
                 let held = self.opened_mut()?.snapshots.remove(name);
                 held.map(|_| Output::Done).ok_or_else(|| failure::NO_SNAPSHOT.to_string())
             }
+            Command::Hold { name, family } => {
+                let cursor = self.family(family)?.cursor();
+                let opened = self.opened_mut()?;
+                opened.held.insert(name.clone(), cursor);
+                opened.held_families.insert(name.clone(), family.clone());
+                Ok(Output::Done)
+            }
+            Command::Held { name, reverse } => {
+                let opened = self.opened_mut()?;
+                opened.held_families.remove(name);
+                match opened.held.remove(name) {
+                    Some(cursor) => Ok(scan(cursor, *reverse)),
+                    None => Err(failure::NO_CURSOR.to_string()),
+                }
+            }
             _ => self.manage(command),
         }
+    }
+
+    /// Counts a family that is about to be dropped, if something works on it.
+    fn count_dropped(&mut self, name: &str) -> Answer<()> {
+        let Ok(family) = self.family(name) else { return Ok(()) };
+        let is_above_zero =
+            |property: &str| family.property(property).is_some_and(|number| number != "0");
+        let held = self.opened()?.held_families.values().any(|held| held == name);
+        self.dropped.flushing += usize::from(is_above_zero("lodestore.num-immutable-mem-table"));
+        self.dropped.compacting += usize::from(is_above_zero("lodestore.num-running-compactions"));
+        self.dropped.held += usize::from(held);
+        Ok(())
     }
 
     /// Families, files and background work.
@@ -187,6 +237,7 @@ impl RustApi {
                 created
             }
             Command::DropFamily { name } => {
+                self.count_dropped(name)?;
                 let dropped = db.drop_family(name);
                 if dropped.is_ok() {
                     let database = self.opened()?.name.clone();

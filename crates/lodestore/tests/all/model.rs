@@ -11,7 +11,7 @@ use testkit::command::{Action, Change, Command, Output};
 use testkit::generate::{Generator, Shape};
 use testkit::model::Model;
 use testkit::run::{Difference, compare, shrink};
-use testkit::rust_api::RustApi;
+use testkit::rust_api::{Dropped, RustApi};
 use testkit::surface::Surface;
 use testkit::temp_dir::TempDir;
 
@@ -41,6 +41,14 @@ struct Reached {
     tables_dropped_unread: u64,
     tables_deleted_in_range: u64,
     single_deletes: usize,
+    dropped_while_flushing: usize,
+    dropped_while_compacting: usize,
+    dropped_under_a_cursor: usize,
+    cursors_kept_over_flush: usize,
+    checkpoints_compared: usize,
+    checkpoints_with_range_deletes: usize,
+    checkpoints_with_ingested_tables: usize,
+    checkpoints_written_to: usize,
     ingested_at_level_0: usize,
     ingested_deeper: usize,
     ingested_with_range_deletes: usize,
@@ -66,6 +74,38 @@ impl Reached {
         self.tables_dropped_unread += statistics.get(Counter::TablesDropped);
         self.tables_deleted_in_range += statistics.get(Counter::TablesDeletedInRange);
         self.ingested_linked += statistics.get(Counter::TablesLinked);
+    }
+
+    fn add_dropped(&mut self, dropped: Dropped) {
+        self.dropped_while_flushing += dropped.flushing;
+        self.dropped_while_compacting += dropped.compacting;
+        self.dropped_under_a_cursor += dropped.held;
+    }
+
+    /// Counts what a history does with copies and with cursors that are kept.
+    fn add_copies(&mut self, history: &[Command]) {
+        let (mut in_copy, mut written, mut flushed) = (false, false, false);
+        let (mut deleted, mut ingested) = (false, false);
+        for command in history {
+            match command {
+                Command::Open { name, .. } => (in_copy, written) = (name != "db", false),
+                Command::Write { .. } if in_copy => written = true,
+                Command::Write { changes, .. } => {
+                    deleted |= changes.iter().any(|c| matches!(c.action, Action::DeleteRange(_)));
+                }
+                Command::Ingest { .. } => ingested = true,
+                Command::Flush { .. } | Command::Compact { .. } => flushed = true,
+                Command::Hold { .. } => flushed = false,
+                Command::Held { .. } => self.cursors_kept_over_flush += usize::from(flushed),
+                Command::Scan { .. } if in_copy && written => self.checkpoints_written_to += 1,
+                Command::Scan { .. } if in_copy => {
+                    self.checkpoints_compared += 1;
+                    self.checkpoints_with_range_deletes += usize::from(deleted);
+                    self.checkpoints_with_ingested_tables += usize::from(ingested);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Counts where tables came when they were ingested.
@@ -228,6 +268,14 @@ impl Reached {
             ("tables_dropped_unread", self.tables_dropped_unread as usize),
             ("tables_deleted_in_range", self.tables_deleted_in_range as usize),
             ("single_deletes", self.single_deletes),
+            ("dropped_while_flushing", self.dropped_while_flushing),
+            ("dropped_while_compacting", self.dropped_while_compacting),
+            ("dropped_under_a_cursor", self.dropped_under_a_cursor),
+            ("cursors_kept_over_flush", self.cursors_kept_over_flush),
+            ("checkpoints_compared", self.checkpoints_compared),
+            ("checkpoints_with_range_deletes", self.checkpoints_with_range_deletes),
+            ("checkpoints_with_ingested_tables", self.checkpoints_with_ingested_tables),
+            ("checkpoints_written_to", self.checkpoints_written_to),
             ("ingested_at_level_0", self.ingested_at_level_0),
             ("ingested_deeper", self.ingested_deeper),
             ("ingested_with_range_deletes", self.ingested_with_range_deletes),
@@ -277,6 +325,8 @@ fn run(history: &[Command], disk: Disk, reached: &mut Reached) -> Option<Box<Dif
     reached.add_range_deletes(history);
     reached.add_ingested(history);
     reached.add_reports(&tested.ingested);
+    reached.add_dropped(tested.dropped);
+    reached.add_copies(history);
     if let Some(db) = tested.db() {
         reached.add_tables(db);
     }

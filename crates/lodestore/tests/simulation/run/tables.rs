@@ -32,8 +32,9 @@ impl Pair {
         Ok(Pair([family(NAMES[0])?, family(NAMES[1])?]))
     }
 
-    /// A call is seen whole: all keys of both families tell of the same one.
-    pub fn check(&self, at: &ReadOptions) -> Result<()> {
+    /// The last call that is seen, and seen whole: all keys of both families
+    /// tell of the same one. `None` before the first.
+    pub fn call_at(&self, at: &ReadOptions) -> Result<Option<u64>> {
         let mut numbers = Vec::new();
         for family in &self.0 {
             for key in KEYS {
@@ -41,7 +42,7 @@ impl Pair {
             }
         }
         assert!(numbers.iter().all(|n| *n == numbers[0]), "half of a call is seen: {numbers:?}");
-        Ok(())
+        Ok(numbers[0])
     }
 }
 
