@@ -1,11 +1,12 @@
 //! Tables written outside of a database, and ingested: all of them or none.
 
-use lodestore::fs::{Capabilities, Fs, read_all};
+use lodestore::fs::{Capabilities, Fault, FaultFs, Fs, Operation, read_all};
 use lodestore::{
     AddU64, Cache, Comparator, Db, Error, Family, FamilyOptions, IngestOptions, KeyOrder, MemFs,
     Options, ReadOptions, Result, TableInfo, TableWriter, WriteBatch, WriteOptions,
 };
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -393,6 +394,22 @@ fn moving_takes_the_file_and_copying_leaves_it() {
         drop(db);
         assert_eq!(get(&Db::open("db", options).unwrap(), 9).as_deref(), Some("2"));
     }
+}
+
+/// A file that cannot be removed after it was moved is named, and its table is
+/// in the database all the same.
+#[test]
+fn a_moved_file_that_stays_is_named() {
+    let memory = MemFs::new();
+    let failing = FaultFs::new(Arc::new(memory.clone()));
+    let options = Options { fs: Arc::new(failing.clone()), ..options(&memory) };
+    let db = Db::open("db", options.clone()).unwrap();
+    puts("stays", &options, 0..10, "1");
+    failing.inject(Fault::new(Operation::Remove, 1, ErrorKind::PermissionDenied).on("stays"));
+    let report = db.ingest(&["stays"], &MOVED).unwrap();
+    assert_eq!(report.sources_left, [Path::new("stays")]);
+    assert_eq!(get(&db, 9).as_deref(), Some("1"));
+    assert!(memory.length(Path::new("stays")).is_ok());
 }
 
 /// One file, ingested twice and into two databases with one cache: each time

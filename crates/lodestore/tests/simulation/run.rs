@@ -203,7 +203,7 @@ fn read(db: &Db, pair: &tables::Pair) -> Result<u64> {
         let call = pair.call_at(&at)?;
         // The same after a while, when compactions may have moved what it sees.
         for _ in 0..4 {
-            thread::yield_now();
+            (0..25).for_each(|_| thread::yield_now());
             assert_eq!(pair.call_at(&at)?, call, "what a snapshot sees has changed");
         }
         thread::yield_now();
