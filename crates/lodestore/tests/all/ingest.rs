@@ -138,7 +138,7 @@ fn ingested_tables_are_newer_than_what_was_before() {
                     7 => Some("newest"),
                     5..25 => Some("new"),
                     25..30 => None,
-                    0..10 => Some("table"),
+                    0..5 => Some("table"),
                     _ => Some("memory"),
                 };
                 assert_eq!(get(db, i).as_deref(), expected, "{i}, logging: {logging}");
