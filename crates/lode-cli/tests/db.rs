@@ -243,3 +243,36 @@ fn largest_table(directory: &std::path::Path) -> std::path::PathBuf {
     let length = |path: &std::path::PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
     tables.max_by_key(length).expect("there is a table")
 }
+
+/// Tables go from one database into another, all or none; what is moved is
+/// gone from where it was, and a damaged table is exit code 4.
+#[test]
+fn tables_are_exported_and_ingested() {
+    let place = Place::new();
+    for key in ["a", "b", "c", "d"] {
+        place.db(&["put", "--create", key, "1"]).expect(0);
+    }
+    let file = |name: &str| place.path(name).to_str().expect("a path is text").to_string();
+    let (low, high, other) = (file("low.table"), file("high.table"), file("other"));
+    place.db(&["export-table", &low, "--to", "c"]).expect(0);
+    let export = place.db(&["--json", "export-table", &high, "--from", "c"]).expect(0).json();
+    assert_eq!(export["entries"], 2);
+    place.db(&["export-table", &high]).expect(3); // it is there
+    let into = |arguments: &[&str]| lode(&[&["db", "--db", &other], arguments].concat());
+    into(&["ingest", &low]).expect(3); // no database
+    assert!(into(&["ingest", "--create", &low, &file("none")]).expect(3).err.contains("none"));
+    assert_eq!(into(&["scan"]).expect(0).text(), "");
+    let report = into(&["--json", "ingest", &low, &high, "--move"]).expect(0).json();
+    assert_eq!(report["tables"][1]["entries"], 2);
+    assert_eq!(report["tables"][1]["linked"], true);
+    assert!(!place.path("low.table").exists());
+    assert_eq!(into(&["scan"]).expect(0).text(), "a\t1\nb\t1\nc\t1\nd\t1\n");
+    place.db(&["export-table", &low]).expect(0);
+    let mut bytes = std::fs::read(place.path("low.table")).expect("it was written");
+    bytes[40] ^= 1;
+    std::fs::write(place.path("low.table"), bytes).expect("it can be written");
+    into(&["ingest", &low]).expect(4);
+    into(&["verify"]).expect(0);
+    let text = into(&["ingest", "--no-verify", "--family", "x", "--create", &low]).expect(0);
+    assert!(text.text().contains("ingested 1 tables, 4 entries"), "{}", text.text());
+}

@@ -20,7 +20,7 @@ pub(crate) use decode::{BatchRef, Records};
 
 use crate::coding::{VARINT64_BYTES_MAX, put_varint, varint_bytes};
 use crate::error::{Error, Result};
-use crate::key::{KEY_BYTES_MAX, Kind, SEQUENCE_MAX, SequenceNumber, VALUE_BYTES_MAX};
+use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber, too_long};
 
 /// Bytes before the first record.
 pub(crate) const BATCH_HEADER_BYTES: usize = 12;
@@ -343,13 +343,9 @@ fn sequence_count_in(bytes: &[u8]) -> u32 {
 /// Why a record of these lengths can't be added to a batch of `used` bytes.
 #[inline]
 fn refusal(used: usize, key_bytes: usize, value_bytes: usize) -> Option<String> {
-    if key_bytes > KEY_BYTES_MAX {
-        return Some(format!("a key has {key_bytes} bytes; at most {KEY_BYTES_MAX} are allowed"));
-    }
-    if value_bytes > VALUE_BYTES_MAX {
-        return Some(format!(
-            "a value has {value_bytes} bytes; at most {VALUE_BYTES_MAX} are allowed"
-        ));
+    let too_long = too_long(key_bytes, value_bytes);
+    if too_long.is_some() {
+        return too_long;
     }
     // Tag, family and both lengths, at their longest for lengths of 32 bits.
     let overhead = 1 + 3 * varint_bytes(u64::from(u32::MAX));

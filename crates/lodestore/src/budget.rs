@@ -225,7 +225,6 @@ impl Account {
     }
 
     /// An account that only counts.
-    #[cfg(any(test, feature = "internals"))]
     pub(crate) fn unlimited() -> Arc<Account> {
         Account::new(&Budget::unlimited())
     }

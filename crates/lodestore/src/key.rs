@@ -23,6 +23,20 @@ pub const KEY_BYTES_MAX: usize = u32::MAX as usize - 64;
 /// See [`KEY_BYTES_MAX`].
 pub const VALUE_BYTES_MAX: usize = u32::MAX as usize - 64;
 
+/// Why a key and a value of these lengths cannot be stored, if they cannot.
+#[inline]
+pub(crate) fn too_long(key_bytes: usize, value_bytes: usize) -> Option<String> {
+    if key_bytes > KEY_BYTES_MAX {
+        return Some(format!("a key has {key_bytes} bytes; at most {KEY_BYTES_MAX} are allowed"));
+    }
+    if value_bytes > VALUE_BYTES_MAX {
+        return Some(format!(
+            "a value has {value_bytes} bytes; at most {VALUE_BYTES_MAX} are allowed"
+        ));
+    }
+    None
+}
+
 /// A file's random identity, unique across all databases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct FileId(pub u128);

@@ -47,6 +47,9 @@ mod visible;
 mod compact;
 mod options;
 
+// A table outside of a database, to be ingested.
+mod table_writer;
+
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
@@ -58,8 +61,8 @@ pub use batch::{FamilyId, Record, WriteBatch};
 pub use budget::Budget;
 pub use cache::Cache;
 pub use db::{
-    Db, DbCursor, Family, LevelStats, LogPin, MemoryStats, Range, ReadOptions, Snapshot, Stats,
-    Updates, Value, VerifyReport,
+    Db, DbCursor, Family, IngestReport, IngestedTable, LevelStats, LogPin, MemoryStats, Range,
+    ReadOptions, Snapshot, Stats, Updates, Value, VerifyReport,
 };
 pub use error::{Error, Result, StallCause};
 pub use fs::{Fs, MemFs, OsFs};
@@ -69,7 +72,8 @@ pub use key::{
 };
 pub use limiter::RateLimiter;
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
-pub use options::{FamilyOptions, Options, WriteOptions};
+pub use options::{FamilyOptions, IngestOptions, Options, WriteOptions};
 pub use scheduler::Scheduler;
 pub use stats::{Counter, Statistics};
 pub use table::Compression;
+pub use table_writer::{TableInfo, TableWriter};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::budget::{BUDGET_BYTES_MIN, Budget};
+use crate::budget::{BUDGET_BYTES_MIN, Budget, Charge};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, OsFs};
@@ -14,7 +14,7 @@ use crate::merge_operator::SharedMergeOperator;
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
 use crate::sync::Arc;
-use crate::table::Compression;
+use crate::table::{Compression, TableSettings};
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -211,7 +211,25 @@ impl Default for FamilyOptions {
     }
 }
 
+/// A partition is read where a block is: about as large as one.
+const PARTITION_BYTES: usize = 4096;
+
 impl FamilyOptions {
+    /// How new tables of the family are built; `buffers` is what the builder's
+    /// are charged to.
+    pub(crate) fn table_settings(&self, has_memory_limit: bool, buffers: Charge) -> TableSettings {
+        // With memory enough for everything, partitions only cost a lookup more.
+        let default = if has_memory_limit { PARTITION_BYTES } else { usize::MAX };
+        TableSettings {
+            block_bytes: self.block_bytes,
+            filter_bits_per_key: self.filter_bits_per_key,
+            compression: self.compression,
+            partition_bytes: self.partition_bytes.unwrap_or(default),
+            order: self.order.clone(),
+            buffers,
+        }
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
         let at_least = |name: &str, value: u64, least: u64| {
             if value >= least {
@@ -274,4 +292,24 @@ impl WriteOptions {
     /// A write that survives power loss, and waits as long as it takes.
     pub const SYNCED: WriteOptions =
         WriteOptions { sync: true, no_slowdown: false, deadline: None };
+}
+
+/// How tables are ingested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngestOptions {
+    /// Take the files away from where they are: they are linked into the
+    /// database where the file system can do that, else copied, and their old
+    /// names are removed in the end. Nobody may write to them any more, and no
+    /// other database may have them. Default: false; they are copied.
+    pub move_files: bool,
+    /// Read all of each table first, and check every checksum, the order of the
+    /// entries and the counts. Default: true. Without it, damage is found when
+    /// it is read.
+    pub verify: bool,
+}
+
+impl Default for IngestOptions {
+    fn default() -> IngestOptions {
+        IngestOptions { move_files: false, verify: true }
+    }
 }

@@ -268,6 +268,18 @@ impl Fragments {
         Fragments { order: self.order.clone(), fragments }
     }
 
+    /// The same ranges with `sequence` as their only number. `None` if range
+    /// deletes of different numbers would become one.
+    pub(crate) fn with_sequence(mut self, sequence: SequenceNumber) -> Option<Fragments> {
+        for f in &mut self.fragments {
+            if f.sequences.len() != 1 {
+                return None;
+            }
+            f.sequences = [sequence].into();
+        }
+        Some(self)
+    }
+
     /// Keeps those numbers of each fragment that `keep` wants; fragments
     /// without any go.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Fragment, SequenceNumber) -> bool) {

@@ -155,8 +155,9 @@ impl Scheduler {
     }
 }
 
-/// 128 bits from the operating system's generator.
-fn system_random_u128() -> u128 {
+/// 128 bits from the operating system's generator, for those who have no
+/// scheduler.
+pub(crate) fn system_random_u128() -> u128 {
     use std::hash::{BuildHasher, RandomState};
     // The standard library keys each thread's hasher from the system's
     // generator and changes the key at every use.

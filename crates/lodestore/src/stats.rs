@@ -118,6 +118,12 @@ counters! {
     ManifestEdits => "manifest.edits",
     /// Manifests begun anew.
     ManifestRotations => "manifest.rotations",
+    /// Tables that were ingested.
+    TablesIngested => "ingest.tables",
+    /// Their bytes.
+    IngestBytes => "ingest.bytes",
+    /// Those of them that were linked, not copied.
+    TablesLinked => "ingest.tables-linked",
 }
 
 const STRIPES: usize = 8;

@@ -173,18 +173,20 @@ impl Versions {
     pub(crate) fn apply(
         &self,
         edit: VersionEdit,
-        install: impl FnMut(u32, &Arc<Version>),
+        mut install: impl FnMut(u32, &Arc<Version>),
     ) -> Result<()> {
-        self.apply_with_orders(edit, BTreeMap::new(), install)
+        self.apply_at_once(edit, BTreeMap::new(), |versions| {
+            versions.iter().for_each(|(id, version)| install(*id, version));
+        })
     }
 
-    /// [`Versions::apply`] for an edit that creates families: `orders` has
-    /// theirs.
-    pub(crate) fn apply_with_orders(
+    /// [`Versions::apply`] with one call of `install` for all families, and for
+    /// an edit that creates families: `orders` has theirs.
+    pub(crate) fn apply_at_once(
         &self,
         mut edit: VersionEdit,
         orders: BTreeMap<u32, KeyOrder>,
-        mut install: impl FnMut(u32, &Arc<Version>),
+        install: impl FnOnce(&[(u32, Arc<Version>)]),
     ) -> Result<()> {
         let mut inner = self.inner.lock();
         self.leave_out_dropped(&inner, &mut edit);
@@ -198,8 +200,8 @@ impl Versions {
             return Err(error);
         }
         inner.frame = frame;
+        install(&families);
         for (id, version) in families {
-            install(id, &version);
             if let Some(before) = inner.families.insert(id, version) {
                 mark_obsolete(&before, id, &edit);
             }

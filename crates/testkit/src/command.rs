@@ -25,12 +25,15 @@ pub enum Command {
     Range { family: String, from: Option<Datum>, to: Option<Datum>, inclusive: bool, ends: String },
     Snapshot { name: String },
     Release { name: String },
+    Hold { name: String, family: String },
+    Held { name: String, reverse: bool },
     CreateFamily { name: String, schema: Schema },
     DropFamily { name: String },
     Families,
     Flush { family: Option<String> },
     Compact { family: String, from: Option<Datum>, to: Option<Datum> },
     DeleteFiles { family: String, from: Option<Datum>, until: Option<Datum> },
+    Ingest { tables: Vec<Vec<Change>>, moved: bool },
     Wait,
     Checkpoint { name: String },
     Verify,
@@ -223,6 +226,12 @@ impl fmt::Display for Command {
             }
             Command::Snapshot { name } => write!(f, "snapshot {name}"),
             Command::Release { name } => write!(f, "release {name}"),
+            Command::Hold { name, family } => {
+                write!(f, "hold {name}")?;
+                in_family(f, family)
+            }
+            Command::Held { name, reverse: false } => write!(f, "held {name}"),
+            Command::Held { name, reverse: true } => write!(f, "held-back {name}"),
             Command::CreateFamily { name, schema } => write!(f, "create-family {name} {schema}"),
             Command::DropFamily { name } => write!(f, "drop-family {name}"),
             Command::Families => f.write_str("families"),
@@ -242,6 +251,14 @@ impl fmt::Display for Command {
                 option(f, "from", from.as_ref())?;
                 option(f, "until", until.as_ref())?;
                 in_family(f, family)
+            }
+            Command::Ingest { tables, moved } => {
+                f.write_str("ingest")?;
+                for (i, changes) in tables.iter().enumerate() {
+                    f.write_str(if i > 0 { " | " } else { " " })?;
+                    write_changes(f, changes)?;
+                }
+                f.write_str(if *moved { " move=yes" } else { "" })
             }
             Command::Wait => f.write_str("wait"),
             Command::Checkpoint { name } => write!(f, "checkpoint {name}"),
@@ -266,6 +283,11 @@ fn write_write(
     if form == Form::Batch {
         f.write_str("batch ")?;
     }
+    write_changes(f, changes)?;
+    f.write_str(if sync { " sync=yes" } else { "" })
+}
+
+fn write_changes(f: &mut fmt::Formatter<'_>, changes: &[Change]) -> fmt::Result {
     for (i, change) in changes.iter().enumerate() {
         if i > 0 {
             f.write_str(" ; ")?;
@@ -279,7 +301,7 @@ fn write_write(
         }
         in_family(f, &change.family)?;
     }
-    f.write_str(if sync { " sync=yes" } else { "" })
+    Ok(())
 }
 
 fn in_family(f: &mut fmt::Formatter<'_>, family: &str) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! A directory's files as bytes, to be cut, changed and put back.
 
+use lodestore::Db;
 use lodestore::fs::{self, Fs};
 use std::collections::BTreeMap;
 use std::io;
@@ -40,4 +41,28 @@ pub fn write(fs: &dyn Fs, directory: &Path, files: &Files) -> io::Result<()> {
 pub fn without_locks(files: &Files) -> Files {
     let kept = files.iter().filter(|(name, _)| !name.starts_with("LOCK"));
     kept.map(|(name, bytes)| (name.clone(), bytes.clone())).collect()
+}
+
+/// How many table files in the directory of `db` belong to nothing, once its
+/// background work is done. Nobody may hold a cursor or a dropped family.
+///
+/// # Errors
+/// What the background work or listing gives, in words.
+pub fn stray_tables(db: &Db, fs: &dyn Fs) -> Result<usize, String> {
+    db.wait_for_background().map_err(|error| error.to_string())?;
+    let mut stray = 0;
+    // A thread that has just ended its work may still hold a last reference.
+    for _ in 0..1_000 {
+        let families = db.family_names().into_iter().filter_map(|name| db.family(&name));
+        let levels = families.flat_map(|family| family.stats().levels);
+        let live: usize = levels.map(|level| level.files).sum();
+        let names = fs.list(db.path()).map_err(|error| error.to_string())?;
+        let there = names.iter().filter(|name| name.ends_with(".table")).count();
+        stray = there.checked_sub(live).ok_or_else(|| format!("{live} tables, {there} files"))?;
+        if stray == 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Ok(stray)
 }

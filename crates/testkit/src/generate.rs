@@ -34,6 +34,8 @@ pub struct Generator {
     /// Families that are there now, with their schemas.
     families: Vec<(String, Schema)>,
     snapshots: Vec<String>,
+    /// Cursors that are kept.
+    held: Vec<String>,
     /// By family and key.
     past: BTreeMap<(String, Vec<u8>), Past>,
     /// Commands that must follow at once, the next one last.
@@ -60,10 +62,13 @@ enum What {
     Cursor,
     Range,
     Snapshot,
+    Hold,
     Family,
     Flush,
     Compact,
     DeleteRange,
+    Ingest,
+    Checkpoint,
     Reopen,
     Rare,
 }
@@ -79,6 +84,7 @@ impl Generator {
             keys,
             families: Vec::new(),
             snapshots: Vec::new(),
+            held: Vec::new(),
             past: BTreeMap::new(),
             following: Vec::new(),
             named: 0,
@@ -98,10 +104,13 @@ impl Generator {
             (10, What::Cursor),
             (4, What::Range),
             (5, What::Snapshot),
+            (2, What::Hold),
             (3, What::Family),
             (3, What::Flush),
             (2, What::Compact),
             (4, What::DeleteRange),
+            (4, What::Ingest),
+            (1, What::Checkpoint),
             (2, What::Reopen),
             (2, What::Rare),
         ]) {
@@ -115,6 +124,7 @@ impl Generator {
             What::Cursor => self.cursor(),
             What::Range => self.walk_range(),
             What::Snapshot => self.snapshot(),
+            What::Hold => self.hold(),
             What::Family => self.change_families(),
             What::Flush => {
                 let all = self.random.one_in(3);
@@ -122,6 +132,9 @@ impl Generator {
             }
             What::Compact => self.compact(),
             What::DeleteRange => self.delete_range(),
+            What::Ingest => self.ingest(),
+            What::Checkpoint if self.shape.reopening => self.checkpoint(),
+            What::Checkpoint => Command::Checkpoint { name: self.name("copy") },
             What::Reopen if self.shape.reopening => self.open(),
             What::Reopen => Command::Wait,
             What::Rare => self.rare(),
@@ -132,11 +145,57 @@ impl Generator {
     /// are stated the first time only: the surface remembers them.
     fn open(&mut self) -> Command {
         self.snapshots.clear();
+        self.held.clear();
         let schemas = if self.opened { Vec::new() } else { self.families.clone() };
         let settings =
             Settings { create: true, knobs: self.knobs(), schemas, ..Settings::default() };
         self.opened = true;
         Command::Open { name: "db".to_string(), settings }
+    }
+
+    /// A checkpoint that is opened, compared, written to and destroyed; then
+    /// the database again, which must not have changed.
+    fn checkpoint(&mut self) -> Command {
+        let name = self.name("copy");
+        let knobs = self.knobs();
+        let settings = Settings { knobs, ..Settings::default() };
+        let mut commands = vec![Command::Open { name: name.clone(), settings }, Command::Verify];
+        commands.extend(self.look_at_everything());
+        // What is written there must not count here.
+        let before = self.past.clone();
+        for _ in 0..self.random.between(1, 4) {
+            let records = self.random.between(1, 40);
+            commands.push(self.write(records));
+        }
+        commands.push(self.compact());
+        commands.extend(self.look_at_everything());
+        self.past = before;
+        commands.push(self.open());
+        commands.push(Command::Destroy { name: name.clone() });
+        commands.extend(self.look_at_everything());
+        self.following.extend(commands.into_iter().rev());
+        Command::Checkpoint { name }
+    }
+
+    fn look_at_everything(&mut self) -> Vec<Command> {
+        let names: Vec<String> = self.families.iter().map(|(name, _)| name.clone()).collect();
+        let scan = |name: String| {
+            let read = Read::of(&name);
+            Command::Scan { read, reverse: self.random.one_in(2) }
+        };
+        let scans: Vec<Command> = names.into_iter().map(scan).collect();
+        std::iter::once(Command::Families).chain(scans).collect()
+    }
+
+    /// Keeps a cursor, or looks through one that was kept.
+    fn hold(&mut self) -> Command {
+        if self.held.len() >= 3 || !self.held.is_empty() && self.random.one_in(2) {
+            let at = self.random.below(self.held.len());
+            return Command::Held { name: self.held.remove(at), reverse: self.random.one_in(2) };
+        }
+        let name = self.name("c");
+        self.held.push(name.clone());
+        Command::Hold { name, family: self.family() }
     }
 
     /// Small memtables, tables and levels, so that short histories go deep.
@@ -205,13 +264,21 @@ impl Generator {
     }
 
     fn change(&mut self) -> Change {
-        let (family, key) = (self.family(), self.key());
+        let family = self.family();
+        if self.random.one_in(60) {
+            return self.range(&family);
+        }
+        let key = self.key();
+        self.entry(family, key)
+    }
+
+    /// A change of one key.
+    fn entry(&mut self, family: String, key: Datum) -> Change {
         let operator = self.schema_of(&family).operator;
         let past = self.past.get(&(family.clone(), key.bytes())).copied().unwrap_or_default();
         let action = match self.random.below(20) {
             0..=2 => Action::Delete,
             3..=5 if past.puts <= 1 && !past.mixed => Action::SingleDelete,
-            6 if self.random.one_in(3) => return self.range(&family),
             7..=9 if operator == Operator::Add => Action::Merge(self.number()),
             7..=9 if operator == Operator::Append => {
                 let length = self.random.below(20);
@@ -279,6 +346,51 @@ impl Generator {
             }
         }
         Command::Write { changes: vec![change], form: Form::Single, sync: self.random.one_in(12) }
+    }
+
+    /// One to three tables; now and then the last is not as it has to be, so
+    /// that none must come in.
+    fn ingest(&mut self) -> Command {
+        let before = self.past.clone();
+        let count = self.random.between(1, 3);
+        let mut tables: Vec<Vec<Change>> = (0..count).map(|_| self.table()).collect();
+        if self.random.one_in(12) {
+            let table = tables.last_mut().expect("there is one");
+            let key = table.last().expect("it has a change").key.clone();
+            let family = table[0].family.clone();
+            for _ in 0..2 {
+                let (family, key) = (family.clone(), key.clone());
+                table.push(Change { family, key, action: Action::Delete });
+            }
+            self.past = before;
+        }
+        Command::Ingest { tables, moved: self.random.one_in(2) }
+    }
+
+    /// A table's changes: of a few neighbouring keys, or of many.
+    fn table(&mut self) -> Vec<Change> {
+        let family = self.family();
+        let order = self.schema_of(&family).order;
+        let mut keys = self.keys.clone();
+        keys.sort_by(|a, b| order.compare(a, b));
+        keys.dedup();
+        let first = self.random.below(keys.len());
+        let wide = self.random.one_in(3);
+        let span = self.random.below(if wide { keys.len() } else { 8 });
+        let mut changes = Vec::new();
+        // These delete what was there before, not what the table holds.
+        if self.random.one_in(4) {
+            changes.push(self.range(&family));
+        }
+        for key in &keys[first..(first + span + 1).min(keys.len())] {
+            if !self.random.one_in(4) {
+                changes.push(self.entry(family.clone(), Datum::Literal(key.clone())));
+            }
+        }
+        if changes.is_empty() {
+            changes.push(self.entry(family, Datum::Literal(keys[first].clone())));
+        }
+        changes
     }
 
     fn number(&mut self) -> Datum {
@@ -373,9 +485,10 @@ impl Generator {
         let droppable = self.families.len() - 1;
         if droppable > 0 && (droppable >= 3 || self.random.one_in(3)) {
             let at = 1 + self.random.below(droppable);
-            let name = self.families.remove(at).0;
-            self.past.retain(|(family, _), _| *family != name);
-            return Command::DropFamily { name };
+            if self.random.one_in(2) {
+                return self.drop_under_load(at);
+            }
+            return self.drop_family(at);
         }
         // A few names only, so that one comes back after it was dropped.
         let names = ["a", "b", "c", "users", "\u{e9}t\u{e9}"];
@@ -385,6 +498,42 @@ impl Generator {
             self.families.push((name.clone(), schema));
         }
         Command::CreateFamily { name, schema }
+    }
+
+    fn drop_family(&mut self, at: usize) -> Command {
+        let name = self.families.remove(at).0;
+        self.past.retain(|(family, _), _| *family != name);
+        Command::DropFamily { name }
+    }
+
+    /// Fills the memtables of a family several times and drops it at once,
+    /// under a cursor that is read afterwards.
+    fn drop_under_load(&mut self, at: usize) -> Command {
+        let family = self.families[at].0.clone();
+        let held = self.name("c");
+        let mut commands = Vec::new();
+        for round in 0..3 {
+            let mut changes = Vec::new();
+            for _ in 0..60 {
+                let key = self.key();
+                let length = self.random.between(100, 1500);
+                let value = Datum::Generated { length, seed: self.random.word() >> 40 };
+                let operator = self.schema_of(&family).operator;
+                let value = if operator == Operator::Add { self.number() } else { value };
+                changes.push(Change { family: family.clone(), key, action: Action::Put(value) });
+            }
+            commands.push(Command::Write { changes, form: Form::Batch, sync: false });
+            if round == 1 {
+                let name = held.clone();
+                commands.push(Command::Hold { name, family: family.clone() });
+            }
+        }
+        commands.push(self.drop_family(at));
+        commands.push(Command::Held { name: held, reverse: self.random.one_in(2) });
+        commands.reverse();
+        let first = commands.pop().expect("there are some");
+        self.following.extend(commands);
+        first
     }
 
     fn compact(&mut self) -> Command {
@@ -400,15 +549,14 @@ impl Generator {
     }
 
     fn rare(&mut self) -> Command {
-        match self.random.below(8) {
+        match self.random.below(7) {
             0 => Command::Wait,
             1 => Command::Verify,
             2 => Command::SyncLog,
             3 => Command::Families,
             4 => Command::OpenAgain,
             5 => Command::Sequence,
-            6 => Command::Resume,
-            _ => Command::Checkpoint { name: self.name("copy") },
+            _ => Command::Resume,
         }
     }
 

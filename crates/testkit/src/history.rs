@@ -1,5 +1,7 @@
 //! Small histories for crash tests, and what may be left of one.
 //!
+//! Ingesting tables is a batch too, and a synced one.
+//!
 //! The rule: the recovered state is that of the batches 1..k for one k, the
 //! same in every family. Nothing that was promised to last may be missing: k
 //! is at least the last batch acknowledged before a killed process, or the
@@ -16,8 +18,10 @@ use crate::random::Random;
 use crate::surface::Surface;
 use crate::text::Datum;
 
-/// The key of the number of the last batch.
-const MARKER: &[u8] = b"~batch";
+/// The key of the number of the last batch that was written, and of the last
+/// that was ingested. They differ so that tables may come in while memtables
+/// hold nothing of their keys.
+const MARKERS: [&[u8]; 2] = [b"~batch", b"~ingested"];
 const SCHEMA: Schema = Schema { order: Order::Bytewise, operator: Operator::Append };
 
 /// How a run ended.
@@ -64,6 +68,10 @@ pub fn history(seed: u64, steps: usize) -> Vec<Command> {
             3 => Command::SyncLog,
             4 => Command::Wait,
             5 => open(),
+            9 | 10 => {
+                batches += 1;
+                ingest(&mut random, &families, batches)
+            }
             6..=8 => match families.iter().position(|name| name == "b") {
                 Some(at) => Command::DropFamily { name: families.remove(at) },
                 None => {
@@ -87,25 +95,54 @@ fn create(name: &str) -> Command {
 fn batch(random: &mut Random, families: &[String], number: u64) -> Command {
     let mut changes = Vec::new();
     for _ in 0..random.between(1, 6) {
-        let length = random.below(700);
-        let value = Datum::Generated { length, seed: random.word() >> 40 };
         let first = random.below(25);
-        let end = format!("{:02}", first + random.below(8));
-        let action = match random.below(7) {
-            0 => Action::Delete,
-            6 => Action::DeleteRange(Datum::Literal(end.into_bytes())),
-            1 => Action::Merge(Datum::Literal(number.to_string().into_bytes())),
-            _ => Action::Put(value),
-        };
-        let key = Datum::Literal(format!("{first:02}").into_bytes());
-        changes.push(Change { family: random.pick(families).clone(), key, action });
+        let family = random.pick(families).clone();
+        changes.push(change(random, family, first, number));
     }
-    changes.push(Change {
-        family: DEFAULT_FAMILY.to_string(),
-        key: Datum::Literal(MARKER.to_vec()),
-        action: Action::Put(Datum::Literal(number.to_le_bytes().to_vec())),
-    });
+    changes.push(marker(MARKERS[0], number));
     Command::Write { changes, form: Form::Batch, sync: random.one_in(6) }
+}
+
+/// Tables of some families with some keys each; the marker is in the last.
+fn ingest(random: &mut Random, families: &[String], number: u64) -> Command {
+    let mut tables = Vec::new();
+    for _ in 0..random.between(0, 2) {
+        let family = random.pick(families).clone();
+        let (mut first, count) = (random.below(20), random.between(1, 4));
+        let mut changes = Vec::new();
+        for _ in 0..count {
+            changes.push(change(random, family.clone(), first, number));
+            first += random.between(1, 3);
+        }
+        // A range delete of no keys is not enough for a table.
+        first += 1;
+        let key = Datum::Literal(format!("{first:02}").into_bytes());
+        changes.push(Change { family, key, action: Action::Delete });
+        tables.push(changes);
+    }
+    tables.push(vec![marker(MARKERS[1], number)]);
+    Command::Ingest { tables, moved: random.one_in(2) }
+}
+
+fn change(random: &mut Random, family: String, first: usize, number: u64) -> Change {
+    let length = random.below(700);
+    let value = Datum::Generated { length, seed: random.word() >> 40 };
+    let end = format!("{:02}", first + random.below(8));
+    let action = match random.below(7) {
+        0 => Action::Delete,
+        6 => Action::DeleteRange(Datum::Literal(end.into_bytes())),
+        1 => Action::Merge(Datum::Literal(number.to_string().into_bytes())),
+        _ => Action::Put(value),
+    };
+    Change { family, key: Datum::Literal(format!("{first:02}").into_bytes()), action }
+}
+
+fn marker(key: &[u8], number: u64) -> Change {
+    Change {
+        family: DEFAULT_FAMILY.to_string(),
+        key: Datum::Literal(key.to_vec()),
+        action: Action::Put(Datum::Literal(number.to_le_bytes().to_vec())),
+    }
 }
 
 /// Runs a history up to its first failure; how many commands were acknowledged.
@@ -148,13 +185,21 @@ pub fn judge(
 /// The number of the last batch that is there.
 fn batches_in(found: &Contents) -> Result<u64, String> {
     let default = found.get(DEFAULT_FAMILY).ok_or("there is no default family")?;
-    let Some(marker) = default.get(MARKER) else { return Ok(0) };
-    let marker = marker[..].try_into().map_err(|_| "the marker is damaged")?;
-    Ok(u64::from_le_bytes(marker))
+    let mut last = 0;
+    for marker in MARKERS.iter().filter_map(|key| default.get(*key)) {
+        let marker = marker[..].try_into().map_err(|_| "the marker is damaged")?;
+        last = last.max(u64::from_le_bytes(marker));
+    }
+    Ok(last)
 }
 
 fn batches_written(history: &[Command]) -> u64 {
-    history.iter().filter(|command| matches!(command, Command::Write { .. })).count() as u64
+    history.iter().filter(|command| is_batch(command)).count() as u64
+}
+
+/// True for what writes the marker, and with it counts wholly or not at all.
+fn is_batch(command: &Command) -> bool {
+    matches!(command, Command::Write { .. } | Command::Ingest { .. })
 }
 
 /// The last batch that had to survive.
@@ -162,12 +207,13 @@ fn batches_lasting(history: &[Command], crash: Crash) -> u64 {
     let is_synced = |command: &Command| {
         matches!(
             command,
-            Command::Write { sync: true, .. } | Command::SyncLog | Command::Flush { family: None }
+            Command::Write { sync: true, .. }
+                | Command::Ingest { .. }
+                | Command::SyncLog
+                | Command::Flush { family: None }
         )
     };
-    let lasts = |command: &Command| {
-        is_synced(command) || crash == Crash::Kill && matches!(command, Command::Write { .. })
-    };
+    let lasts = |command: &Command| is_synced(command) || crash == Crash::Kill && is_batch(command);
     let last = history.iter().rposition(lasts);
     last.map_or(0, |last| batches_written(&history[..=last]))
 }
@@ -188,6 +234,12 @@ fn difference(
                 batch += 1;
                 if batch <= kept {
                     database.write(changes).expect("the history is sound");
+                }
+            }
+            Command::Ingest { tables, .. } => {
+                batch += 1;
+                if batch <= kept {
+                    database.ingest(tables).expect("the history is sound");
                 }
             }
             Command::CreateFamily { name, schema } if i < families.len() => {
@@ -252,7 +304,7 @@ mod tests {
             assert!(judge(&history, history.len(), Crash::Kill, &revived).is_err());
 
             let mut earlier = Model::default();
-            let last = history.iter().rposition(|c| matches!(c, Command::Write { .. }));
+            let last = history.iter().rposition(is_batch);
             let last = last.expect("a history writes");
             run(&history[..last], &mut earlier);
             let before = contents(&mut earlier, &history);

@@ -28,6 +28,8 @@ struct Opened {
     name: String,
     read_only: bool,
     snapshots: BTreeMap<String, u64>,
+    /// What cursors that are kept see.
+    held: BTreeMap<String, Output>,
 }
 
 /// One database: its families, and how many records were ever written.
@@ -93,6 +95,40 @@ impl Database {
 
     /// Applies a batch, or nothing of it.
     pub fn write(&mut self, changes: &[Change]) -> Answer<()> {
+        self.check(changes)?;
+        for change in changes {
+            self.sequence += 1;
+            self.apply(change);
+        }
+        Ok(())
+    }
+
+    /// Ingests tables, or none: everything in one has one number.
+    pub fn ingest(&mut self, tables: &[Vec<Change>]) -> Answer<()> {
+        let invalid = || Err("InvalidArgument".to_string());
+        for changes in tables {
+            self.check(changes)?;
+            let order = self.family(&changes[0].family)?.schema.order;
+            let is_entry = |change: &&Change| !matches!(change.action, Action::DeleteRange(_));
+            let keys: Vec<Key> = changes.iter().filter(is_entry).map(|c| c.key.bytes()).collect();
+            let says_something = |change: &Change| match &change.action {
+                Action::DeleteRange(end) => end.bytes() != change.key.bytes(),
+                _ => true,
+            };
+            if !keys.is_sorted_by(|a, b| order.compare(a, b).is_lt())
+                || !changes.iter().any(says_something)
+            {
+                return invalid();
+            }
+        }
+        for changes in tables {
+            self.sequence += 1;
+            changes.iter().for_each(|change| self.apply(change));
+        }
+        Ok(())
+    }
+
+    fn check(&self, changes: &[Change]) -> Answer<()> {
         for change in changes {
             let merges = matches!(change.action, Action::Merge(_));
             if merges && self.family(&change.family)?.schema.operator == Operator::None {
@@ -105,22 +141,23 @@ impl Database {
                 return Err("InvalidArgument".to_string());
             }
         }
-        for Change { family, key, action } in changes {
-            self.sequence += 1;
-            let family = self.families.get_mut(family).expect("checked above");
-            let stored = match action {
-                Action::Put(value) => Stored::Put(value.bytes()),
-                Action::Delete | Action::SingleDelete => Stored::Delete,
-                Action::Merge(operand) => Stored::Merge(operand.bytes()),
-                Action::DeleteRange(end) => {
-                    let range = (self.sequence, key.bytes(), end.bytes());
-                    family.range_deletes.push(range);
-                    continue;
-                }
-            };
-            family.keys.entry(key.bytes()).or_default().push((self.sequence, stored));
-        }
         Ok(())
+    }
+
+    /// Notes a change that was checked, with the number that is the last now.
+    fn apply(&mut self, Change { family, key, action }: &Change) {
+        let family = self.families.get_mut(family).expect("it was checked");
+        let stored = match action {
+            Action::Put(value) => Stored::Put(value.bytes()),
+            Action::Delete | Action::SingleDelete => Stored::Delete,
+            Action::Merge(operand) => Stored::Merge(operand.bytes()),
+            Action::DeleteRange(end) => {
+                let range = (self.sequence, key.bytes(), end.bytes());
+                family.range_deletes.push(range);
+                return;
+            }
+        };
+        family.keys.entry(key.bytes()).or_default().push((self.sequence, stored));
     }
 
     /// Every entry of a family, in its order; `None` if there is no family.
@@ -253,6 +290,25 @@ impl Model {
                 let held = opened.snapshots.remove(name);
                 held.map(|_| Output::Done).ok_or_else(|| failure::NO_SNAPSHOT.to_string())
             }
+            Command::Hold { name, family } => {
+                let read = Command::Scan { read: Read::of(family), reverse: false };
+                let seen = self.read(&read)?;
+                let opened = self.open.as_mut().expect("there is a current database");
+                opened.held.insert(name.clone(), seen);
+                Ok(Output::Done)
+            }
+            Command::Held { name, reverse } => {
+                self.current()?;
+                let opened = self.open.as_mut().expect("there is a current database");
+                match (opened.held.remove(name), reverse) {
+                    (None, _) => Err(failure::NO_CURSOR.to_string()),
+                    (Some(Output::Entries(mut entries, None)), true) => {
+                        entries.reverse();
+                        Ok(Output::Entries(entries, None))
+                    }
+                    (Some(seen), _) => Ok(seen),
+                }
+            }
             Command::Families => Ok(Output::Text(self.current()?.family_names().join("\n"))),
             Command::Sequence => Ok(Output::Text(self.current()?.sequence.to_string())),
             Command::Verify | Command::Wait => self.current().map(|_| Output::Done),
@@ -276,6 +332,7 @@ impl Model {
         let database = self.databases.get_mut(&name).expect("the open database is known");
         match command {
             Command::Write { changes, .. } => database.write(changes)?,
+            Command::Ingest { tables, .. } => database.ingest(tables)?,
             Command::CreateFamily { name, schema } => {
                 if database.families.contains_key(name) {
                     return Err("InvalidArgument".to_string());
@@ -325,7 +382,8 @@ impl Model {
             }
         }
         let (name, read_only) = (name.to_string(), settings.read_only);
-        self.open = Some(Opened { name, read_only, snapshots: BTreeMap::new() });
+        let (snapshots, held) = (BTreeMap::new(), BTreeMap::new());
+        self.open = Some(Opened { name, read_only, snapshots, held });
         Ok(Output::Done)
     }
 

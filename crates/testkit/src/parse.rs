@@ -37,6 +37,9 @@ pub fn command(line: &str) -> Parsed<Command> {
         "range" => range(&mut words)?,
         "snapshot" => Command::Snapshot { name: words.argument("name")? },
         "release" => Command::Release { name: words.argument("name")? },
+        "hold" => Command::Hold { name: words.argument("name")?, family: words.family()? },
+        "held" => Command::Held { name: words.argument("name")?, reverse: false },
+        "held-back" => Command::Held { name: words.argument("name")?, reverse: true },
         "create-family" => {
             let name = words.argument("name")?;
             Command::CreateFamily { name, schema: schema(&mut words)? }
@@ -53,6 +56,7 @@ pub fn command(line: &str) -> Parsed<Command> {
             let (from, until) = (words.datum_option("from")?, words.datum_option("until")?);
             Command::DeleteFiles { family: words.family()?, from, until }
         }
+        "ingest" => ingest(&mut words)?,
         "wait" => Command::Wait,
         "checkpoint" => Command::Checkpoint { name: words.argument("name")? },
         "verify" => Command::Verify,
@@ -126,22 +130,46 @@ fn write(first_verb: &str, words: &mut Words, form: Form) -> Parsed<Command> {
         }
         let single = form == Form::Single && i == 0;
         let verb = if single { first_verb.to_string() } else { part.argument("verb")? };
-        let key = part.datum()?;
-        let action = match verb.as_str() {
-            "put" => Action::Put(part.datum()?),
-            "delete" => Action::Delete,
-            "single-delete" => Action::SingleDelete,
-            "delete-range" => Action::DeleteRange(part.datum()?),
-            "merge" => Action::Merge(part.datum()?),
-            _ => return Err(format!("no change {verb}")),
-        };
-        changes.push(Change { family: part.family()?, key, action });
-        part.finish()?;
+        changes.push(change(&verb, part)?);
     }
     if form == Form::Single && changes.len() != 1 {
         return Err("several changes need a batch".to_string());
     }
     Ok(Command::Write { changes, form, sync })
+}
+
+fn change(verb: &str, mut words: Words) -> Parsed<Change> {
+    let key = words.datum()?;
+    let action = match verb {
+        "put" => Action::Put(words.datum()?),
+        "delete" => Action::Delete,
+        "single-delete" => Action::SingleDelete,
+        "delete-range" => Action::DeleteRange(words.datum()?),
+        "merge" => Action::Merge(words.datum()?),
+        _ => return Err(format!("no change {verb}")),
+    };
+    let change = Change { family: words.family()?, key, action };
+    words.finish()?;
+    Ok(change)
+}
+
+/// Tables, separated by `|`, each of changes separated by `;`. `move=yes` may
+/// stand after the last.
+fn ingest(words: &mut Words) -> Parsed<Command> {
+    let moved = words.flag("move")?;
+    let mut tables = Vec::new();
+    for mut table in words.split("|") {
+        let mut changes = Vec::new();
+        for mut part in table.split(";") {
+            let verb = part.argument("verb")?;
+            changes.push(change(&verb, part)?);
+        }
+        if changes.iter().any(|change: &Change| change.family != changes[0].family) {
+            return Err("a table is of one family".to_string());
+        }
+        tables.push(changes);
+    }
+    Ok(Command::Ingest { tables, moved })
 }
 
 fn read(words: &mut Words) -> Parsed<Read> {

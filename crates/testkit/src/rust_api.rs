@@ -7,12 +7,13 @@ use crate::config;
 use crate::surface::{Surface, failure};
 use crate::text::Datum;
 use lodestore::{
-    Db, DbCursor, Error, Family, Fs, Options, ReadOptions, Snapshot, Statistics, WriteBatch,
-    WriteOptions,
+    Db, DbCursor, Error, Family, Fs, IngestOptions, IngestReport, Options, ReadOptions, Snapshot,
+    Statistics, TableWriter, WriteBatch, WriteOptions,
 };
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A failure, by its kind.
@@ -28,6 +29,12 @@ pub struct RustApi {
     open: Option<Opened>,
     /// Text of the last failure, for reports: scripts see only its kind.
     pub last_error: Option<String>,
+    /// What was ingested, call by call.
+    pub ingested: Vec<IngestReport>,
+    /// Families dropped under load.
+    pub dropped: Dropped,
+    /// Files written to be ingested.
+    table_files: usize,
 }
 
 struct Opened {
@@ -35,6 +42,20 @@ struct Opened {
     db: Db,
     options: Options,
     snapshots: BTreeMap<String, Snapshot>,
+    held: BTreeMap<String, DbCursor>,
+    /// The family of each cursor that is kept.
+    held_families: BTreeMap<String, String>,
+}
+
+/// Families that were dropped while something worked on them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dropped {
+    /// While a memtable of theirs waited for its flush or was flushed.
+    pub flushing: usize,
+    /// While a compaction ran.
+    pub compacting: usize,
+    /// While a cursor on them was kept.
+    pub held: usize,
 }
 
 impl RustApi {
@@ -47,6 +68,9 @@ impl RustApi {
             schemas: BTreeMap::new(),
             open: None,
             last_error: None,
+            ingested: Vec::new(),
+            dropped: Dropped::default(),
+            table_files: 0,
         }
     }
 
@@ -92,8 +116,14 @@ impl RustApi {
         };
         let db = self.check(db)?;
         self.schemas.entry(name.to_string()).or_default().extend(settings.schemas.iter().cloned());
-        let snapshots = BTreeMap::new();
-        self.open = Some(Opened { name: name.to_string(), db, options, snapshots });
+        self.open = Some(Opened {
+            name: name.to_string(),
+            db,
+            options,
+            snapshots: BTreeMap::new(),
+            held: BTreeMap::new(),
+            held_families: BTreeMap::new(),
+        });
         Ok(Output::Done)
     }
 
@@ -161,8 +191,35 @@ impl RustApi {
                 let held = self.opened_mut()?.snapshots.remove(name);
                 held.map(|_| Output::Done).ok_or_else(|| failure::NO_SNAPSHOT.to_string())
             }
+            Command::Hold { name, family } => {
+                let cursor = self.family(family)?.cursor();
+                let opened = self.opened_mut()?;
+                opened.held.insert(name.clone(), cursor);
+                opened.held_families.insert(name.clone(), family.clone());
+                Ok(Output::Done)
+            }
+            Command::Held { name, reverse } => {
+                let opened = self.opened_mut()?;
+                opened.held_families.remove(name);
+                match opened.held.remove(name) {
+                    Some(cursor) => Ok(scan(cursor, *reverse)),
+                    None => Err(failure::NO_CURSOR.to_string()),
+                }
+            }
             _ => self.manage(command),
         }
+    }
+
+    /// Counts a family that is about to be dropped, if something works on it.
+    fn count_dropped(&mut self, name: &str) -> Answer<()> {
+        let Ok(family) = self.family(name) else { return Ok(()) };
+        let is_above_zero =
+            |property: &str| family.property(property).is_some_and(|number| number != "0");
+        let held = self.opened()?.held_families.values().any(|held| held == name);
+        self.dropped.flushing += usize::from(is_above_zero("lodestore.num-immutable-mem-table"));
+        self.dropped.compacting += usize::from(is_above_zero("lodestore.num-running-compactions"));
+        self.dropped.held += usize::from(held);
+        Ok(())
     }
 
     /// Families, files and background work.
@@ -180,6 +237,7 @@ impl RustApi {
                 created
             }
             Command::DropFamily { name } => {
+                self.count_dropped(name)?;
                 let dropped = db.drop_family(name);
                 if dropped.is_ok() {
                     let database = self.opened()?.name.clone();
@@ -200,6 +258,7 @@ impl RustApi {
                 let family = self.family(family)?;
                 family.delete_files_in_range(from.as_deref(), until.as_deref()).map(|_| ())
             }
+            Command::Ingest { tables, moved } => return self.ingest(tables, *moved),
             Command::Wait => db.wait_for_background(),
             Command::Checkpoint { name } => {
                 let made = db.checkpoint(self.root.join(name));
@@ -251,6 +310,57 @@ impl RustApi {
         let written =
             self.opened()?.db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch);
         self.check(written).map(|_| Output::Done)
+    }
+
+    /// Writes the tables beside the database and ingests them. Files that are
+    /// not moved must stay, those that are moved go; in the end all are gone.
+    fn ingest(&mut self, tables: &[Vec<Change>], moved: bool) -> Answer<Output> {
+        let mut written = Vec::new();
+        for changes in tables {
+            let family = self.family(&changes[0].family)?;
+            self.table_files += 1;
+            let path = self.root.join(format!("ingested-{}.table", self.table_files));
+            let table = self.write_table(&path, &family, changes);
+            self.check(table)?;
+            written.push((family, path));
+        }
+        let tables: Vec<(&Family, &PathBuf)> = written.iter().map(|(f, path)| (f, path)).collect();
+        let options = IngestOptions { move_files: moved, ..IngestOptions::default() };
+        let ingested = self.opened()?.db.ingest_together(&tables, &options);
+        for (_, path) in &written {
+            let gone = self.fs.length(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            if gone != (moved && ingested.is_ok()) {
+                return Err(format!("{} is gone: {gone}", path.display()));
+            }
+            let _ = self.fs.remove(path);
+        }
+        let report = self.check(ingested)?;
+        self.ingested.push(report);
+        Ok(Output::Done)
+    }
+
+    fn write_table(
+        &self,
+        path: &Path,
+        family: &Family,
+        changes: &[Change],
+    ) -> lodestore::Result<()> {
+        let opened = self.open.as_ref().expect("a family of it was found");
+        let schema = self.schemas.get(&opened.name).and_then(|known| known.get(family.name()));
+        let schema = schema.copied().unwrap_or_default();
+        let options = config::family_options(&opened.options.family, schema);
+        let mut writer = TableWriter::create(path, &opened.options, &options)?;
+        for change in changes {
+            let key = change.key.bytes();
+            match &change.action {
+                Action::Put(value) => writer.put(&key, &value.bytes())?,
+                Action::Delete => writer.delete(&key)?,
+                Action::SingleDelete => writer.single_delete(&key)?,
+                Action::DeleteRange(end) => writer.delete_range(&key, &end.bytes())?,
+                Action::Merge(operand) => writer.merge(&key, &operand.bytes())?,
+            }
+        }
+        writer.finish().map(|_| ())
     }
 
     fn read(&mut self, command: &Command) -> Answer<Output> {

@@ -14,6 +14,8 @@ pub mod failure {
     pub const CLOSED: &str = "Closed";
     /// No snapshot of this name is held.
     pub const NO_SNAPSHOT: &str = "NoSnapshot";
+    /// No cursor of this name is kept.
+    pub const NO_CURSOR: &str = "NoCursor";
     /// The script has a knob or value that means nothing.
     pub const SCRIPT: &str = "Script";
 }

@@ -8,6 +8,7 @@ mod sorted;
 mod compare;
 mod inspect;
 mod maintain;
+mod tables;
 
 use std::path::PathBuf;
 
@@ -56,6 +57,10 @@ enum Verb {
     Verify,
     /// Compact a range of keys, or everything
     Compact(maintain::Compact),
+    /// Make tables that were written elsewhere part of the database, all or none
+    Ingest(tables::Ingest),
+    /// Write a range of entries to a table that can be ingested
+    ExportTable(tables::ExportTable),
     /// Make a copy that can be opened, sharing files where possible
     Checkpoint {
         /// A directory that is not there yet
@@ -80,6 +85,8 @@ pub fn run(database: &Database) -> Done {
         Verb::Families => inspect::families(target),
         Verb::Verify => inspect::verify(target),
         Verb::Compact(compact) => maintain::compact(target, compact),
+        Verb::Ingest(ingest) => tables::ingest(target, ingest),
+        Verb::ExportTable(export) => tables::export(target, export),
         Verb::Checkpoint { directory } => maintain::checkpoint(target, directory),
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::key::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 fn entry<'a>(family: u32, kind: Kind, key: &'a [u8], value: &'a [u8]) -> Record<'a> {
     Record::Entry { family: FamilyId(family), kind, key, value }

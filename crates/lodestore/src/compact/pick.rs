@@ -17,6 +17,7 @@
 
 mod inside;
 mod parts;
+mod place;
 mod range;
 mod targets;
 mod tombstones;
@@ -31,6 +32,7 @@ use crate::version::{KeyRange, Version};
 
 pub(crate) use inside::tables_inside;
 pub(crate) use parts::cuts;
+pub(crate) use place::level_for;
 pub(crate) use range::{RangeStep, RangeWalk};
 pub(crate) use targets::{BOTTOM, Limits, Targets, debt_bytes};
 pub(crate) use tombstones::TombstoneLimits;

@@ -81,7 +81,7 @@ impl Retain {
     /// True if no reader can see anything of this table of the input, because
     /// newer range deletes of the input, which everybody sees, cover it.
     pub(crate) fn drops_table(&self, table: &TableMeta) -> bool {
-        let newest = table.sequence_override.unwrap_or(table.sequence_max);
+        let newest = table.newest_sequence();
         let range = (&table.smallest.user_key[..], &table.largest.user_key[..]);
         let last_is_bound = table.largest.trailer == TRAILER_NEWEST;
         self.range_deletes.cover(range, last_is_bound, newest, self.seen_from(0))

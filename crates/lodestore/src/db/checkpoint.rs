@@ -119,7 +119,7 @@ fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Copies the first `bytes` bytes of a file, durably.
-fn copy(fs: &dyn Fs, from: &Path, to: &Path, bytes: u64) -> Result<()> {
+pub(crate) fn copy(fs: &dyn Fs, from: &Path, to: &Path, bytes: u64) -> Result<()> {
     let source = fs.open(from).map_err(|error| Error::io(from, "open", error))?;
     let mut target = fs.create(to).map_err(|error| Error::io(to, "create", error))?;
     let mut buffer = vec![0; COPY_BYTES.min(bytes) as usize];

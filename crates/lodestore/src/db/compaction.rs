@@ -264,11 +264,7 @@ impl Engine {
         begin: Option<&[u8]>,
         end: Option<&[u8]>,
     ) -> Result<u64> {
-        self.health.check()?;
-        if self.read_only {
-            let cause = Box::new(Error::invalid("the database was opened for reading only"));
-            return Err(Error::ReadOnly { cause });
-        }
+        self.check_writable()?;
         // Held throughout, so that no compaction takes the tables meanwhile.
         let state = self.background.lock();
         if self.families.load().get(family.id).is_none() {

@@ -58,11 +58,7 @@ impl Engine {
     /// away until there is: those that it let in before go on in the full one.
     #[inline]
     pub(crate) fn prepare(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
-        self.health.check()?;
-        if self.read_only {
-            let cause = Box::new(Error::invalid("the database was opened for reading only"));
-            return Err(Error::ReadOnly { cause });
-        }
+        self.check_writable()?;
         self.keep_to_budget(commit);
         if !commit.full.is_empty() {
             self.seal_full(commit)?;
@@ -73,6 +69,18 @@ impl Engine {
         }
         if commit.log.as_ref().is_some_and(|log| log.must_rotate()) {
             self.rotate_log(commit)?;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// `ReadOnly` after a failure, or if it was opened for reading.
+    #[inline]
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.health.check()?;
+        if self.read_only {
+            let cause = Box::new(Error::invalid("the database was opened for reading only"));
+            return Err(Error::ReadOnly { cause });
         }
         Ok(())
     }

@@ -44,7 +44,8 @@ impl Engine {
         let mut created = None;
         let orders = BTreeMap::from([(id.0, options.order.clone())]);
         self.versions
-            .apply_with_orders(edit, orders, |_, version| {
+            .apply_at_once(edit, orders, |versions| {
+                let (_, version) = &versions[0];
                 let view = View {
                     active: Arc::clone(&table),
                     sealed: Vec::new(),

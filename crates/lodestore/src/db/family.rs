@@ -10,7 +10,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::KeyOrder;
-use crate::options::{FamilyOptions, WriteOptions};
+use crate::options::{FamilyOptions, IngestOptions, WriteOptions};
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
 use crate::sync::Arc;
@@ -19,6 +19,7 @@ use crate::tables::TableHome;
 
 use super::cursor::{DbCursor, Range};
 use super::handle::Handle;
+use super::ingest::IngestReport;
 use super::pacer::Pacer;
 use super::read::ReadOptions;
 use super::snapshot::{Snapshot, SnapshotList};
@@ -343,6 +344,36 @@ impl Family {
     /// written, `Missing` if the family was dropped.
     pub fn delete_files_in_range(&self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
         self.handle.engine.delete_files_in_range(&self.core, begin, end)
+    }
+
+    /// Takes in tables that a [`TableWriter`](crate::TableWriter) wrote, without
+    /// writing their entries again. They appear in one step: readers, and a
+    /// database that is opened after a crash, see all of them or none. They
+    /// count as written now, in the order given, so that they are newer than
+    /// everything before, and of two with the same keys the later one is the
+    /// newer. Snapshots and cursors that are there do not see them. When this
+    /// returns, they survive power loss, and so does every earlier write.
+    ///
+    /// Other writers go on while the tables are copied and checked; they wait
+    /// while what they have in memory of the same keys is flushed. Each table
+    /// goes to the deepest level where it overlaps nothing. A table can be
+    /// ingested again, here or elsewhere.
+    ///
+    /// # Errors
+    /// `Missing` if there is no such file, or the family was dropped.
+    /// `Corruption` if it is no table or a damaged one; `Incompatible` if
+    /// another build wrote it; `InvalidArgument` if it is in another order of
+    /// keys than the family, holds operands that the family cannot merge, or
+    /// was not written to be ingested. Nothing has changed then, and the files
+    /// are as they were. `ReadOnly` as for writes. `Io` while the manifest is
+    /// written: only reopening tells whether the tables are there.
+    pub fn ingest<P: AsRef<std::path::Path>>(
+        &self,
+        paths: &[P],
+        options: &IngestOptions,
+    ) -> Result<IngestReport> {
+        let table = |path: &P| (Arc::clone(&self.core), path.as_ref().to_path_buf());
+        self.handle.engine.ingest(paths.iter().map(table).collect(), options)
     }
 
     /// Bytes that the tables take for each range of keys (first included,

@@ -17,8 +17,8 @@ use crate::memtable::Memtable;
 use crate::range_deletes::Fragments;
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
+use crate::table::TableBuilder;
 use crate::table::meta::TableMeta;
-use crate::table::{TableBuilder, TableSettings};
 use crate::version::VersionEdit;
 
 use super::engine::Engine;
@@ -123,14 +123,10 @@ impl Engine {
             Some(limiter) => limiter.limit(file, purpose),
             None => file,
         };
-        let settings = TableSettings {
-            block_bytes: family.options.block_bytes,
-            filter_bits_per_key: family.options.filter_bits_per_key,
-            compression: family.options.compression,
-            partition_bytes: self.partition_bytes(family),
-            order: family.order().clone(),
-            buffers: Charge::new(&self.shared.memory, Item::Compactions),
-        };
+        let memory = &self.shared.memory;
+        let has_memory_limit = memory.budget().bytes_max().is_some();
+        let buffers = Charge::new(memory, Item::Compactions);
+        let settings = family.options.table_settings(has_memory_limit, buffers);
         let id = FileId(self.shared.scheduler.random_u128());
         let builder = TableBuilder::new(file, &path, id, settings)?;
         let created_unix_seconds = self.shared.scheduler.unix_seconds();

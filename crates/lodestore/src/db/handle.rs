@@ -4,14 +4,15 @@ use std::ops::Deref;
 use std::path::Path;
 
 use crate::batch::WriteBatch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::SequenceNumber;
-use crate::options::{FamilyOptions, Options, WriteOptions};
+use crate::options::{FamilyOptions, IngestOptions, Options, WriteOptions};
 use crate::stats::Statistics;
 use crate::sync::Arc;
 
 use super::engine::Engine;
 use super::family::Family;
+use super::ingest::IngestReport;
 use super::snapshot::Snapshot;
 use super::updates::{LogPin, Updates};
 use super::verify::VerifyReport;
@@ -203,6 +204,25 @@ impl Db {
         self.engine().checkpoint(path.as_ref())
     }
 
+    /// Ingests tables into several families at once: all of them appear in one
+    /// step, also across a crash, or none. See [`Family::ingest`]; of two tables
+    /// with the same keys the later one in `tables` is the newer.
+    pub fn ingest_together<P: AsRef<Path>>(
+        &self,
+        tables: &[(&Family, P)],
+        options: &IngestOptions,
+    ) -> Result<IngestReport> {
+        let mut arriving = Vec::with_capacity(tables.len());
+        for (family, path) in tables {
+            if !Arc::ptr_eq(&family.handle.engine, self.engine()) {
+                let what = format!("family {:?} is of another database", family.name());
+                return Err(Error::invalid(what));
+            }
+            arriving.push((Arc::clone(&family.core), path.as_ref().to_path_buf()));
+        }
+        self.engine().ingest(arriving, options)
+    }
+
     /// Reads every table in full and checks every checksum, the order of the
     /// entries and the counts that the manifest has.
     ///
@@ -227,7 +247,8 @@ impl Db {
     ///
     /// # Errors
     /// `Missing` if the log no longer goes back so far: keep it with
-    /// [`Db::pin_log`].
+    /// [`Db::pin_log`]. The iterator gives the same where tables were ingested:
+    /// they are in no log, and a replica begins again with a checkpoint.
     pub fn updates_since(&self, sequence: SequenceNumber) -> Result<Updates> {
         Updates::since(&self.default.handle, sequence)
     }

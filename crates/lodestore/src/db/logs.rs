@@ -118,6 +118,9 @@ struct LogsState {
     pins: BTreeMap<SequenceNumber, usize>,
     /// Segments below this matter to no family.
     needed_from: u64,
+    /// Sequence numbers of ingested tables, which no log holds: first and last
+    /// of each call, ascending. Those before the oldest segment are forgotten.
+    gaps: VecDeque<(SequenceNumber, SequenceNumber)>,
 }
 
 #[derive(Clone, Copy)]
@@ -184,6 +187,10 @@ impl Logs {
                     removed.push(path);
                 }
             }
+            let kept_from = state.live.front().map_or(0, |segment| segment.first_sequence);
+            while state.gaps.front().is_some_and(|&(_, last)| last < kept_from) {
+                state.gaps.pop_front();
+            }
         }
         for path in removed {
             // What stays behind is removed by the next open.
@@ -193,6 +200,20 @@ impl Logs {
 
     fn needed_from(&self) -> u64 {
         self.state.lock().needed_from
+    }
+
+    /// Notes that the log holds nothing from `first` to `last`.
+    pub(crate) fn add_gap(&self, first: SequenceNumber, last: SequenceNumber) {
+        self.state.lock().gaps.push_back((first, last));
+    }
+
+    /// The gaps that end at `sequence` or later.
+    pub(crate) fn gaps_since(
+        &self,
+        sequence: SequenceNumber,
+    ) -> VecDeque<(SequenceNumber, SequenceNumber)> {
+        let state = self.state.lock();
+        state.gaps.iter().copied().filter(|&(_, last)| last >= sequence).collect()
     }
 
     /// Keeps the log from `sequence` on until the pin goes.

@@ -17,7 +17,6 @@ use crate::sync::Arc;
 use super::admission::Patience;
 use super::commit::CommitState;
 use super::engine::Engine;
-use super::family::FamilyCore;
 
 /// How long a writer waits at most before it looks again: nobody tells it that
 /// another database of the budget has flushed.
@@ -25,9 +24,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How long it waits for other databases: one that cannot flush must not stop
 /// it for good.
 const NEIGHBOURS_WAIT_MAX: Duration = Duration::from_secs(1);
-
-/// A partition is read where a block is: about as large as one.
-const PARTITION_BYTES: usize = 4096;
 
 impl Engine {
     /// Marks the largest memtable as full when memtables hold more than half
@@ -122,13 +118,6 @@ impl Engine {
             let _ = self.seal(&mut commit, &[family]);
         }
         self.shared.memory.was_answered();
-    }
-
-    /// The size of partitions of the index and filter of a family's new tables.
-    pub(crate) fn partition_bytes(&self, family: &FamilyCore) -> usize {
-        let limited = self.shared.memory.budget().bytes_max().is_some();
-        let default = if limited { PARTITION_BYTES } else { usize::MAX };
-        family.options.partition_bytes.unwrap_or(default)
     }
 
     /// True if memory suffices for one more compaction.

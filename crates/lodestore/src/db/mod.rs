@@ -11,7 +11,7 @@
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
-//! | `families`, `checkpoint`, `updates`, `verify`, `properties` | the rest of the surface |
+//! | `families`, `checkpoint`, `ingest`, `updates`, `verify`, `properties` | the rest of the surface |
 
 mod snapshot;
 mod value;
@@ -41,6 +41,7 @@ mod open;
 mod resume;
 mod destroy;
 mod checkpoint;
+mod ingest;
 mod updates;
 mod verify;
 mod properties;
@@ -49,6 +50,7 @@ mod handle;
 pub use cursor::{DbCursor, Range};
 pub use family::Family;
 pub use handle::Db;
+pub use ingest::{IngestReport, IngestedTable};
 pub use properties::{LevelStats, MemoryStats, Stats};
 pub use read::ReadOptions;
 pub use snapshot::Snapshot;

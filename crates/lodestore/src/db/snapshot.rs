@@ -24,6 +24,15 @@ impl SnapshotList {
         Snapshot { held: Arc::new(Held { list: Arc::clone(self), sequence }) }
     }
 
+    /// Does `work` while no snapshot begins and nobody learns which ones there
+    /// are. To both, what it installs and the number that it publishes are one
+    /// step: no snapshot of the number before sees what a compaction has made
+    /// of the tables after, without that compaction knowing of it.
+    pub(crate) fn hold_still<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _live = self.live.lock();
+        work()
+    }
+
     /// All live sequence numbers, ascending.
     pub(crate) fn sequences(&self) -> Vec<SequenceNumber> {
         self.live.lock().keys().copied().collect()

@@ -38,7 +38,9 @@ impl Drop for LogPin {
 }
 
 /// Batches in the order in which they were committed. Batches of several
-/// writers that were committed together come as one.
+/// writers that were committed together come as one. Where tables were
+/// ingested, the iteration ends with [`Error::Missing`]: the log does not hold
+/// them, and what follows would not make the same database.
 pub struct Updates {
     /// Keeps the segments that are still to be read.
     _pin: LogPin,
@@ -48,6 +50,8 @@ pub struct Updates {
     from: SequenceNumber,
     /// Where the iteration ends: what was visible at its start.
     until: SequenceNumber,
+    /// Numbers of ingested tables that are still to be passed.
+    gaps: VecDeque<(SequenceNumber, SequenceNumber)>,
     segments: VecDeque<SegmentPlace>,
     reader: Option<(PathBuf, SegmentReader)>,
     done: bool,
@@ -68,13 +72,13 @@ impl Updates {
         let pin = engine.logs.pin(engine, from);
         // Under the commit lock the log stands still: what it holds up to here
         // must be found whole.
-        let (until, kept_from, segments) = {
+        let (until, kept_from, segments, gaps) = {
             let commit = engine.commit.lock();
             let (kept_from, mut segments) = engine.logs.segments_since(from);
             if let (Some(live), Some(log)) = (segments.last_mut(), &commit.log) {
                 live.sealed_bytes.get_or_insert(log.bytes());
             }
-            (commit.last_sequence, kept_from, segments)
+            (commit.last_sequence, kept_from, segments, engine.logs.gaps_since(from))
         };
         if from <= until && kept_from > from.max(1) {
             return Err(Error::missing(format!(
@@ -86,6 +90,7 @@ impl Updates {
             handle: Arc::clone(handle),
             from,
             until,
+            gaps,
             segments: segments.into(),
             reader: None,
             done: false,
@@ -101,7 +106,21 @@ impl Updates {
         Ok(reader)
     }
 
+    /// The next batch, unless tables were ingested before it: whoever applied
+    /// the batches after that would lack what they hold.
     fn next_batch(&mut self) -> Result<Option<(SequenceNumber, WriteBatch)>> {
+        let next = self.next_logged()?;
+        let next_first = next.as_ref().map_or(SequenceNumber::MAX, |(first, _)| *first);
+        match self.gaps.front() {
+            Some((first, last)) if *first < next_first => Err(Error::missing(format!(
+                "the log of sequence numbers {first} to {last}: they are those of ingested \
+                 tables, which no log holds. Begin with a checkpoint made after that"
+            ))),
+            _ => Ok(next),
+        }
+    }
+
+    fn next_logged(&mut self) -> Result<Option<(SequenceNumber, WriteBatch)>> {
         loop {
             let Some((path, reader)) = &mut self.reader else {
                 let Some(segment) = self.segments.pop_front() else { return Ok(None) };

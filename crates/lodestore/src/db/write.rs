@@ -66,13 +66,21 @@ struct TicketState {
     options: WriteOptions,
     /// Set when the leader is done and this writer is to lead.
     leads: bool,
+    /// It brings no batch: it waits for the lead only.
+    wants_lead: bool,
     outcome: Option<Result<SequenceNumber>>,
 }
 
 impl Ticket {
     fn new(options: WriteOptions, batch: WriteBatch) -> Arc<Ticket> {
-        let state = TicketState { batch, options, leads: false, outcome: None };
+        let state = TicketState { batch, options, leads: false, wants_lead: false, outcome: None };
         Arc::new(Ticket { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    fn for_the_lead() -> Arc<Ticket> {
+        let ticket = Ticket::new(WriteOptions::default(), WriteBatch::new());
+        ticket.state.lock().wants_lead = true;
+        ticket
     }
 
     /// Waits for an outcome or the lead; `None` means the lead.
@@ -197,8 +205,9 @@ impl Engine {
         let mut bytes = 0;
         let mut count = 0;
         for ticket in &queue.waiting {
-            bytes += ticket.state.lock().batch.bytes();
-            if count > 0 && bytes > GROUP_BYTES_MAX {
+            let state = ticket.state.lock();
+            bytes += state.batch.bytes();
+            if count > 0 && (bytes > GROUP_BYTES_MAX || state.wants_lead) {
                 break;
             }
             count += 1;
@@ -215,6 +224,30 @@ impl Engine {
                 ticket.changed.notify_one();
             }
         }
+    }
+
+    /// Does `work` while writers wait in the queue: what they wrote before is in
+    /// memtables, and nothing is added to these. The commit lock is free; a
+    /// replica's [`Engine::apply_at`] takes it without queueing.
+    pub(crate) fn while_writers_wait<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.take_lead();
+        let result = catch_panic(work);
+        self.hand_over_lead();
+        result.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn take_lead(&self) {
+        let mut queue = self.queue.state.lock();
+        if !queue.has_leader {
+            queue.has_leader = true;
+            return;
+        }
+        let ticket = Ticket::for_the_lead();
+        queue.waiting.push(Arc::clone(&ticket));
+        drop(queue);
+        let outcome = ticket.wait();
+        assert!(outcome.is_none(), "a leader takes only batches out of the queue");
+        self.queue.state.lock().waiting.retain(|other| !Arc::ptr_eq(other, &ticket));
     }
 
     /// Commits one batch.

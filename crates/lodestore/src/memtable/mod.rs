@@ -24,7 +24,8 @@ use std::ops::ControlFlow;
 
 use self::tree::{Hand, Tree};
 use crate::budget::{Account, Charge, Item};
-use crate::key::{KeyOrder, SEQUENCE_MAX, SequenceNumber, Trailer};
+use crate::cursor::Cursor;
+use crate::key::{KeyOrder, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, Trailer};
 use crate::range_deletes::{History, RangeDelete};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Arc, Published};
@@ -111,6 +112,20 @@ impl Memtable {
     /// The range deletes up to now.
     pub(crate) fn range_deletes(&self) -> Arc<History> {
         self.range_deletes.load_full()
+    }
+
+    /// True if an entry or a range delete is about a key from `first` to
+    /// `last`, both included.
+    pub(crate) fn overlaps(self: &Arc<Self>, first: &[u8], last: &[u8]) -> bool {
+        let mut cursor = self.cursor();
+        cursor.seek(first, TRAILER_NEWEST);
+        if cursor.valid() && self.order.compare(cursor.user_key(), last).is_le() {
+            return true;
+        }
+        let reaches = |d: &RangeDelete| {
+            self.order.compare(&d.start, last).is_le() && self.order.compare(first, &d.end).is_lt()
+        };
+        self.has_range_deletes() && self.range_deletes().deletes().iter().any(reaches)
     }
 
     /// Bytes taken from the allocator.

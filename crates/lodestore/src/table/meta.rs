@@ -1,7 +1,7 @@
 //! What the database knows of a table without opening it. The manifest stores
 //! this for every live table.
 
-use crate::key::{FileId, InternalKey, SequenceNumber};
+use crate::key::{FileId, InternalKey, SequenceNumber, TRAILER_NEWEST};
 
 /// Which program's format a table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -42,7 +42,8 @@ pub(crate) struct TableMeta {
     /// Lowest and highest sequence number within.
     pub(crate) sequence_min: SequenceNumber,
     pub(crate) sequence_max: SequenceNumber,
-    /// If set, every entry counts as having this sequence number (ingested).
+    /// If set, every entry and range delete counts as having this sequence
+    /// number, whatever the file says (ingested).
     pub(crate) sequence_override: Option<SequenceNumber>,
     /// When its data was first written, in seconds since 1970; 0: not known.
     pub(crate) created_unix_seconds: u64,
@@ -56,4 +57,23 @@ pub(crate) struct TableMeta {
     pub(crate) value_bytes: u64,
     /// Value files that its entries refer to.
     pub(crate) value_files: Vec<ValueFileUse>,
+}
+
+impl TableMeta {
+    /// The highest sequence number that something in the table counts as having.
+    pub(crate) fn newest_sequence(&self) -> SequenceNumber {
+        self.sequence_override.unwrap_or(self.sequence_max)
+    }
+
+    /// The same table with `sequence` as the number of everything in it.
+    pub(crate) fn with_sequence(mut self, sequence: SequenceNumber) -> TableMeta {
+        for bound in [&mut self.smallest, &mut self.largest] {
+            if bound.trailer != TRAILER_NEWEST {
+                bound.trailer = sequence << 8 | bound.trailer & 0xff;
+            }
+        }
+        (self.sequence_min, self.sequence_max) = (sequence, sequence);
+        self.sequence_override = Some(sequence);
+        self
+    }
 }

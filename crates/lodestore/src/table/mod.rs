@@ -25,6 +25,7 @@
 //! | `readahead` | stored blocks in growing spans, for walking |
 //! | `cursor` | walking a table both ways |
 //! | `verify` | reading every byte and doubting all of it |
+//! | `describe` | what a table says of itself that no manifest describes |
 //!
 //! Invariants: a block is validated once, when it is decoded, and trusted
 //! from then on; what a checksum covers includes the place of the bytes;
@@ -52,6 +53,7 @@ mod locator;
 mod readahead;
 mod cursor;
 mod verify;
+mod describe;
 
 #[cfg(test)]
 mod testing;
@@ -66,6 +68,7 @@ use crate::key::{KeyOrder, Trailer, hash};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
+pub(crate) use describe::describe;
 pub(crate) use reader::{BlockRef, ReadContext, Table};
 pub(crate) use search::{Held, Need};
 

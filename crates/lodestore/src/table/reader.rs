@@ -333,7 +333,8 @@ pub(super) fn check_header(file: &dyn ReadableFile, id: FileId, path: &Path) -> 
     format::check_header(&header, id, path)
 }
 
-/// The range deletes, as many as the manifest says.
+/// The range deletes, as many as the manifest says, with the number that they
+/// count as having.
 fn load_range_deletes(
     source: &Source<'_>,
     meta: &TableMeta,
@@ -352,9 +353,9 @@ fn load_range_deletes(
         let what = format!("{found} range deletes, but the manifest expects {stated}");
         return Err(Error::corruption(source.path, offset, what));
     }
-    if !deletes.is_empty() && meta.sequence_override.is_some() {
-        let what = "a table with one sequence number has range deletes";
-        return Err(Error::corruption(source.path, offset, what));
-    }
-    Ok(deletes)
+    let Some(sequence) = meta.sequence_override else { return Ok(deletes) };
+    deletes.with_sequence(sequence).ok_or_else(|| {
+        let what = "a table with one sequence number has two range deletes of one key";
+        Error::corruption(source.path, offset, what)
+    })
 }

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::error::Result;
 use crate::fs::{ReadableFile, WritableFile};
 use crate::key::{FileId, KeyOrder, Kind, Trailer, trailer};
+use crate::range_deletes::Fragments;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 
@@ -88,12 +89,30 @@ pub(super) fn build_with_id(
     settings: &TableSettings,
     id: FileId,
 ) -> (Vec<u8>, TableMeta) {
+    build_whole(entries, settings, id, Fragments::default())
+}
+
+pub(super) fn build_with_range_deletes(
+    entries: &[Entry],
+    settings: &TableSettings,
+    deletes: Fragments,
+) -> (Vec<u8>, TableMeta) {
+    build_whole(entries, settings, ID, deletes)
+}
+
+fn build_whole(
+    entries: &[Entry],
+    settings: &TableSettings,
+    id: FileId,
+    deletes: Fragments,
+) -> (Vec<u8>, TableMeta) {
     let sink = BytesSink::default();
     let file = Box::new(sink.clone());
     let mut builder = TableBuilder::new(file, Path::new("t"), id, settings.clone()).unwrap();
     for (key, trailer, value) in entries {
         builder.add(key, *trailer, value).unwrap();
     }
+    builder.set_range_deletes(deletes);
     let meta = builder.finish().unwrap();
     let bytes = std::mem::take(&mut *sink.bytes.lock());
     (bytes, meta)

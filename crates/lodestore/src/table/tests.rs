@@ -2,17 +2,23 @@
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use crate::cache::BlockKind;
 use crate::cursor::Cursor;
 use crate::error::Error;
-use crate::key::{Comparator, FileId, KeyOrder, Kind, TRAILER_NEWEST, Trailer, trailer};
+use crate::key::{
+    Comparator, FileId, InternalKey, KeyOrder, Kind, TRAILER_NEWEST, Trailer, trailer,
+};
+use crate::range_deletes::{Fragments, RangeDelete};
 use crate::stats::Counter;
 use crate::sync::Arc;
 
 use super::directory::Directory;
 use super::testing::*;
-use super::{Compression, LookupKey, Need, ReadContext, Table, TableBuilder, TableSettings};
+use super::{
+    Compression, LookupKey, Need, ReadContext, Table, TableBuilder, TableSettings, describe,
+};
 
 const CODECS: [Compression; 4] =
     [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd { level: 3 }];
@@ -317,6 +323,48 @@ fn an_overriding_sequence_number_replaces_all() {
     meta.sequence_override = Some(77);
     let table = open(bytes, &meta, &KeyOrder::Bytewise).unwrap();
     assert!(table.read_block(block_ref(&table, 0), &context()).unwrap_err().is_corruption());
+}
+
+/// Range deletes of an ingested table take its number too, and hide nothing of
+/// the table itself; a table whose range deletes have several numbers at one
+/// key cannot be given one.
+#[test]
+fn an_overriding_sequence_number_is_that_of_range_deletes_too() {
+    let order = KeyOrder::Bytewise;
+    let entries = [(b"c".to_vec(), trailer(1, Kind::Put), vec![7])];
+    let delete = |sequence| RangeDelete { start: b"b"[..].into(), end: b"x"[..].into(), sequence };
+    let with = |deletes: &[RangeDelete], snapshots: &[u64]| {
+        let fragments = Fragments::build(&order, deletes.to_vec(), snapshots);
+        build_with_range_deletes(&entries, &settings(400, Compression::Lz4), fragments)
+    };
+    let (bytes, meta) = with(&[delete(1)], &[]);
+    let meta = meta.with_sequence(77);
+    assert_eq!((meta.sequence_min, meta.newest_sequence()), (77, 77));
+    assert_eq!(meta.smallest, InternalKey::new(b"b", trailer(77, Kind::RangeDelete)));
+    assert_eq!(meta.largest, InternalKey::new(b"x", TRAILER_NEWEST));
+    let table = open(bytes, &meta, &order).unwrap();
+    table.verify(&context()).unwrap();
+    let deletes = table.range_deletes();
+    assert_eq!((deletes.covering(b"c", 77), deletes.covering(b"c", 76)), (77, 0));
+    let expected = [(b"c".to_vec(), trailer(77, Kind::Put), vec![7])];
+    check_walks(&table, &expected);
+
+    let (bytes, meta) = with(&[delete(1), delete(3)], &[2]);
+    assert!(open(bytes, &meta.with_sequence(77), &order).unwrap_err().is_corruption());
+}
+
+/// A table describes itself as its builder described it.
+#[test]
+fn a_table_describes_itself() {
+    let entries = entries(Shape::Decimal, 500, 3, &KeyOrder::Bytewise);
+    let (bytes, meta) = build(&entries, &settings(1000, Compression::Lz4));
+    let found = describe(&BytesFile(bytes.clone()), Path::new("t")).unwrap();
+    assert_eq!(found.meta, meta);
+    assert_eq!(found.order_name, KeyOrder::Bytewise.name());
+    for end in [0, 10, bytes.len() / 2, bytes.len() - 1] {
+        let cut = BytesFile(bytes[..end].to_vec());
+        assert!(describe(&cut, Path::new("t")).unwrap_err().is_corruption(), "{end}");
+    }
 }
 
 /// A block comes from the file once, then from the cache.

@@ -2,7 +2,7 @@
 //! the table says of itself is compared with its entries.
 
 use crate::error::{Error, Result};
-use crate::key::{InternalKey, KeyOrder, Trailer, hash, sequence_of};
+use crate::key::{InternalKey, KeyOrder, Kind, Trailer, hash, kind_of, sequence_of};
 
 use super::Checked;
 use super::block::Block;
@@ -23,6 +23,8 @@ pub(crate) struct TableCounts {
     pub(crate) blocks: u64,
     pub(crate) entries: u64,
     pub(crate) tombstones: u64,
+    /// Operands among the entries.
+    pub(crate) merges: u64,
     /// Length of the file.
     pub(crate) bytes: u64,
 }
@@ -52,9 +54,10 @@ impl Table {
         if witness.value() != self.footer.witness {
             return Err(self.wrong(self.footer.offset, "the file's checksum is wrong"));
         }
+        let merges = walk.merges;
         self.verify_counts(walk)?;
         let Properties { blocks, entries, tombstones, .. } = self.properties;
-        Ok(TableCounts { blocks, entries, tombstones, bytes })
+        Ok(TableCounts { blocks, entries, tombstones, merges, bytes })
     }
 
     fn wrong(&self, offset: u64, what: &str) -> Error {
@@ -166,7 +169,7 @@ impl Table {
         }
         found.add_range_deletes(self.range_deletes(), &self.order);
         if self.sequence_override.is_some() {
-            // An ingested table's entries have another number than it states.
+            // What is in an ingested table has another number than it states.
             found.sequence_min = stated.sequence_min;
             found.sequence_max = stated.sequence_max;
             found.smallest.trailer = stated.smallest.trailer;
@@ -187,6 +190,7 @@ struct Walk {
     last_key: Vec<u8>,
     last_trailer: Trailer,
     found: Properties,
+    merges: u64,
     /// Where the index is asked for every entry.
     locator: Locator,
     /// The part of the filter that knows the block here.
@@ -212,6 +216,7 @@ impl Walk {
         }
         found.entries += 1;
         found.tombstones += u64::from(is_tombstone(trailer));
+        self.merges += u64::from(kind_of(trailer) == Some(Kind::Merge));
         found.key_bytes += self.key.len() as u64;
         found.value_bytes += value.len() as u64;
         found.sequence_min = found.sequence_min.min(sequence);

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::key::{KeyOrder, SequenceNumber, TRAILER_NEWEST, common_prefix_bytes, head};
+use crate::key::{KeyOrder, TRAILER_NEWEST, common_prefix_bytes, head};
 use crate::table::meta::TableMeta;
 use crate::tables::TableFile;
 
@@ -105,8 +105,8 @@ impl Level {
     /// Level 0: any tables, ordered here.
     pub(super) fn level0(mut tables: Vec<Arc<TableFile>>) -> Level {
         tables.sort_by(|a, b| {
-            (newest_sequence(&b.meta), b.meta.number)
-                .cmp(&(newest_sequence(&a.meta), a.meta.number))
+            (b.meta.newest_sequence(), b.meta.number)
+                .cmp(&(a.meta.newest_sequence(), a.meta.number))
         });
         Level::of(tables, Fences::default())
     }
@@ -204,11 +204,6 @@ impl Level {
         };
         start..start + self.tables[start..].partition_point(starts_within)
     }
-}
-
-/// The highest sequence number that an entry of the table counts as having.
-fn newest_sequence(meta: &TableMeta) -> SequenceNumber {
-    meta.sequence_override.unwrap_or(meta.sequence_max)
 }
 
 /// True if everything in the table comes before `user_key`.

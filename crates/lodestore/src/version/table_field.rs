@@ -12,7 +12,7 @@
 //! | 8 | yes | largest entry: the same |
 //! | 9 | yes | lowest sequence number: varint, 0 if absent |
 //! | 10 | yes | highest sequence number: varint, 0 if absent |
-//! | 11 | yes | sequence number of every entry: varint, only for ingested tables |
+//! | 11 | yes | sequence number of every entry and range delete: varint, only for ingested tables |
 //! | 12 | no | seconds since 1970 when its data was first written: varint |
 //! | 13 | no | entries: varint |
 //! | 14 | no | deletes among them: varint |

@@ -7,6 +7,7 @@ use crate::environment::number;
 use lodestore::MemFs;
 use std::sync::Arc;
 use testkit::command::{Command, Output};
+use testkit::files::stray_tables;
 use testkit::history::{self, Crash};
 use testkit::load::contents;
 use testkit::parse;
@@ -47,6 +48,10 @@ impl Left<'_> {
         let db = surface.db().ok_or("the database is open")?;
         let found = contents(db).map_err(|error| format!("reading: {error}"))?;
         history::judge(self.history, self.done, self.crash, &found)?;
+        match stray_tables(db, &self.disk)? {
+            0 => {}
+            stray => return Err(format!("{stray} table files belong to nothing")),
+        }
         // It is a database again: it takes writes, keeps them, and is sound.
         for line in ["put ~after 1", "verify", "open db", "verify"] {
             expect_done(&mut surface, &parse::command(line)?)?;

@@ -7,6 +7,7 @@ use lodestore::fs::{Fault, FaultFs, Operation};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use testkit::command::{Command, Output, Read};
+use testkit::files::stray_tables;
 use testkit::history::{self, Crash};
 use testkit::load::contents;
 use testkit::model::Model;
@@ -74,9 +75,11 @@ fn judge(history: &[Command], done: usize, found: testkit::load::Contents, conte
 
 /// What is on disk after closing, without the failing file system.
 fn check_disk(history: &[Command], done: usize, disk: MemFs, context: &str) {
+    let fs = disk.clone();
     let mut surface = RustApi::new(Arc::new(disk), ROOT);
     run_line(&mut surface, &history::open().to_string(), context);
     let db = surface.db().expect("it is open");
+    assert_eq!(stray_tables(db, &fs), Ok(0), "{context}: table files that belong to nothing");
     let mut found = contents(db).unwrap_or_else(|error| panic!("{context}: reopened: {error}"));
     let default = found.get_mut("default").expect("it is always there");
     assert_eq!(default.remove(&b"~after"[..]), Some(b"1".to_vec()), "{context}");
@@ -118,6 +121,16 @@ fn a_failed_change_of_names_loses_nothing_acknowledged() {
     fail_each(Operation::Rename);
     fail_each(Operation::Remove);
     fail_each(Operation::SyncDirectory);
+}
+
+/// A file that cannot be linked, opened or measured: what was to be ingested
+/// is then copied, or is not there at all.
+#[test]
+fn a_failed_look_at_a_file_loses_nothing_acknowledged() {
+    fail_each(Operation::HardLink);
+    fail_each(Operation::Open);
+    fail_each(Operation::Length);
+    fail_each(Operation::Close);
 }
 
 /// A read that fails in a flush, a compaction or a recovery.

@@ -5,6 +5,7 @@ mod environment;
 mod architecture;
 mod public_api;
 mod range_deletes;
+mod ingest;
 mod limits;
 mod scripts;
 mod model;

@@ -4,13 +4,14 @@
 
 use crate::environment::number;
 use lodestore::fs::Capabilities;
-use lodestore::{Counter, Db, Fs, MemFs, OsFs, Statistics};
+use lodestore::{Counter, Db, Fs, IngestReport, MemFs, OsFs, Statistics};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use testkit::command::{Action, Change, Command, Output};
 use testkit::generate::{Generator, Shape};
 use testkit::model::Model;
 use testkit::run::{Difference, compare, shrink};
-use testkit::rust_api::RustApi;
+use testkit::rust_api::{Dropped, RustApi};
 use testkit::surface::Surface;
 use testkit::temp_dir::TempDir;
 
@@ -40,6 +41,24 @@ struct Reached {
     tables_dropped_unread: u64,
     tables_deleted_in_range: u64,
     single_deletes: usize,
+    dropped_while_flushing: usize,
+    dropped_while_compacting: usize,
+    dropped_under_a_cursor: usize,
+    cursors_kept_over_flush: usize,
+    checkpoints_compared: usize,
+    checkpoints_with_range_deletes: usize,
+    checkpoints_with_ingested_tables: usize,
+    checkpoints_written_to: usize,
+    ingested_at_level_0: usize,
+    ingested_deeper: usize,
+    ingested_with_range_deletes: usize,
+    ingested_linked: u64,
+    ingested_under_a_snapshot: usize,
+    ingested_over_a_range_delete: usize,
+    ingested_into_several_families: usize,
+    ingested_and_refused: usize,
+    ingested_read_after_compaction: usize,
+    ingested_read_after_reopening: usize,
 }
 
 impl Reached {
@@ -54,6 +73,98 @@ impl Reached {
         self.entries_dropped += statistics.get(Counter::CompactionEntriesDropped);
         self.tables_dropped_unread += statistics.get(Counter::TablesDropped);
         self.tables_deleted_in_range += statistics.get(Counter::TablesDeletedInRange);
+        self.ingested_linked += statistics.get(Counter::TablesLinked);
+    }
+
+    fn add_dropped(&mut self, dropped: Dropped) {
+        self.dropped_while_flushing += dropped.flushing;
+        self.dropped_while_compacting += dropped.compacting;
+        self.dropped_under_a_cursor += dropped.held;
+    }
+
+    /// Counts what a history does with copies and with cursors that are kept.
+    fn add_copies(&mut self, history: &[Command]) {
+        let (mut in_copy, mut written, mut flushed) = (false, false, false);
+        let (mut deleted, mut ingested) = (false, false);
+        for command in history {
+            match command {
+                Command::Open { name, .. } => (in_copy, written) = (name != "db", false),
+                Command::Write { .. } if in_copy => written = true,
+                Command::Write { changes, .. } => {
+                    deleted |= changes.iter().any(|c| matches!(c.action, Action::DeleteRange(_)));
+                }
+                Command::Ingest { .. } => ingested = true,
+                Command::Flush { .. } | Command::Compact { .. } => flushed = true,
+                Command::Hold { .. } => flushed = false,
+                Command::Held { .. } => self.cursors_kept_over_flush += usize::from(flushed),
+                Command::Scan { .. } if in_copy && written => self.checkpoints_written_to += 1,
+                Command::Scan { .. } if in_copy => {
+                    self.checkpoints_compared += 1;
+                    self.checkpoints_with_range_deletes += usize::from(deleted);
+                    self.checkpoints_with_ingested_tables += usize::from(ingested);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts where tables came when they were ingested.
+    fn add_reports(&mut self, reports: &[IngestReport]) {
+        for table in reports.iter().flat_map(|report| &report.tables) {
+            self.ingested_at_level_0 += usize::from(table.level == 0);
+            self.ingested_deeper += usize::from(table.level > 0);
+            self.ingested_with_range_deletes += usize::from(table.range_deletes > 0);
+        }
+    }
+
+    /// Counts what a history ingests, and what it does then.
+    fn add_ingested(&mut self, history: &[Command]) {
+        let mut deleted: Vec<(&str, Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut held = BTreeSet::new();
+        let (mut ingested, mut compacted, mut reopened) = (false, false, false);
+        let mut model = Model::default();
+        for command in history {
+            let refused = matches!(model.run(command), Output::Failed(_));
+            match command {
+                Command::Snapshot { name } => drop(held.insert(name)),
+                Command::Release { name } => drop(held.remove(name)),
+                Command::Open { .. } => {
+                    held.clear();
+                    reopened = ingested;
+                }
+                Command::Compact { .. } => compacted = ingested,
+                Command::Write { changes, .. } => {
+                    deleted.extend(changes.iter().filter_map(|change| match &change.action {
+                        Action::DeleteRange(end) => {
+                            Some((&change.family[..], change.key.bytes(), end.bytes()))
+                        }
+                        _ => None,
+                    }));
+                }
+                Command::Ingest { .. } if refused => self.ingested_and_refused += 1,
+                Command::Ingest { tables, .. } => {
+                    (ingested, compacted, reopened) = (true, false, false);
+                    self.ingested_under_a_snapshot += usize::from(!held.is_empty());
+                    let families: BTreeSet<&str> =
+                        tables.iter().map(|changes| &changes[0].family[..]).collect();
+                    self.ingested_into_several_families += usize::from(families.len() > 1);
+                    let is_over = |change: &Change| {
+                        let key = change.key.bytes();
+                        let within = |(family, start, end): &(&str, Vec<u8>, Vec<u8>)| {
+                            *family == change.family && *start <= key && key < *end
+                        };
+                        deleted.iter().any(within)
+                    };
+                    let over = tables.iter().flatten().any(is_over);
+                    self.ingested_over_a_range_delete += usize::from(over);
+                }
+                Command::Scan { .. } => {
+                    self.ingested_read_after_compaction += usize::from(compacted);
+                    self.ingested_read_after_reopening += usize::from(reopened);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Counts what the tables of a database at the end of its history show.
@@ -157,6 +268,24 @@ impl Reached {
             ("tables_dropped_unread", self.tables_dropped_unread as usize),
             ("tables_deleted_in_range", self.tables_deleted_in_range as usize),
             ("single_deletes", self.single_deletes),
+            ("dropped_while_flushing", self.dropped_while_flushing),
+            ("dropped_while_compacting", self.dropped_while_compacting),
+            ("dropped_under_a_cursor", self.dropped_under_a_cursor),
+            ("cursors_kept_over_flush", self.cursors_kept_over_flush),
+            ("checkpoints_compared", self.checkpoints_compared),
+            ("checkpoints_with_range_deletes", self.checkpoints_with_range_deletes),
+            ("checkpoints_with_ingested_tables", self.checkpoints_with_ingested_tables),
+            ("checkpoints_written_to", self.checkpoints_written_to),
+            ("ingested_at_level_0", self.ingested_at_level_0),
+            ("ingested_deeper", self.ingested_deeper),
+            ("ingested_with_range_deletes", self.ingested_with_range_deletes),
+            ("ingested_linked", self.ingested_linked as usize),
+            ("ingested_under_a_snapshot", self.ingested_under_a_snapshot),
+            ("ingested_over_a_range_delete", self.ingested_over_a_range_delete),
+            ("ingested_into_several_families", self.ingested_into_several_families),
+            ("ingested_and_refused", self.ingested_and_refused),
+            ("ingested_read_after_compaction", self.ingested_read_after_compaction),
+            ("ingested_read_after_reopening", self.ingested_read_after_reopening),
         ];
         for (name, count) in counts {
             assert!(count > 0, "the histories never came to {name}: {self:?}");
@@ -194,6 +323,10 @@ fn run(history: &[Command], disk: Disk, reached: &mut Reached) -> Option<Box<Dif
     reached.add_history(history);
     reached.add_counters(tested.statistics());
     reached.add_range_deletes(history);
+    reached.add_ingested(history);
+    reached.add_reports(&tested.ingested);
+    reached.add_dropped(tested.dropped);
+    reached.add_copies(history);
     if let Some(db) = tested.db() {
         reached.add_tables(db);
     }

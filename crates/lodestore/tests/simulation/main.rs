@@ -30,7 +30,7 @@ fn every_interleaving_recovers_to_a_prefix() {
         total.add(&outcome);
     }
     println!("{seeds} seeds from {first}: {total:?}");
-    assert!(total.crashed > 0 && total.acknowledged > 0 && total.kept > 0);
+    assert!(total.crashed > 0 && total.acknowledged > 0 && total.kept > 0 && total.ingested > 0);
 }
 
 /// A failure can be looked at again: a seed gives the same calls to the file

@@ -1,5 +1,7 @@
 //! One simulated run: writers, a reader, a crash, a recovery, a judgement.
 
+mod tables;
+
 use lodestore::{Db, Error, MemFs, Options, ReadOptions, Result, Scheduler, WriteOptions};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::thread;
@@ -35,6 +37,8 @@ pub struct Outcome {
     pub kept: u64,
     /// Consistent states that the reader saw.
     pub states_read: u64,
+    /// Calls that ingested tables and were acknowledged.
+    pub ingested: u64,
 }
 
 impl Outcome {
@@ -45,6 +49,7 @@ impl Outcome {
         self.acknowledged += other.acknowledged;
         self.kept += other.kept;
         self.states_read += other.states_read;
+        self.ingested += other.ingested;
     }
 }
 
@@ -101,29 +106,36 @@ fn options(random: &mut Random, seed: u64) -> Options {
 fn run(seed: u64, crash: Crash) -> Outcome {
     let mut random = Random::new(seed);
     let disk = MemFs::new();
-    disk.stop_after(random.between(1, 260) as u64);
+    disk.stop_after(random.between(1, 400) as u64);
     let fs = TraceFs::new(Arc::new(disk.clone()));
     let mut options = options(&mut random, seed);
     options.fs = Arc::new(fs.clone());
     let acknowledged = Arc::new(Mutex::new(Vec::new()));
+    let ingested = tables::Log::default();
     // The run ends in an error when the file system stops; that is its point.
-    let states_read = work(seed, options, &acknowledged).unwrap_or(0);
+    let states_read = work(seed, options, &acknowledged, &ingested).unwrap_or(0);
     let crashed = u64::from(disk.is_stopped());
     let left = match crash {
         Crash::Kill => disk.kill(),
         Crash::PowerLoss => disk.crash(random.word()),
     };
     let acknowledged = std::mem::take(&mut *acknowledged.lock().expect("no writer is left"));
-    let kept = recover(seed, crash, &left, &acknowledged);
-    let acknowledged = acknowledged.len() as u64;
-    Outcome { trace: fs.trace(), crashed, acknowledged, kept, states_read }
+    let ingested = std::mem::take(&mut *ingested.lock().expect("no thread is left"));
+    let kept = recover(seed, crash, &left, &acknowledged, &ingested);
+    let (acknowledged, ingested) = (acknowledged.len() as u64, ingested.len() as u64);
+    Outcome { trace: fs.trace(), crashed, acknowledged, kept, states_read, ingested }
 }
 
 type Log = Arc<Mutex<Vec<Acknowledged>>>;
 
-fn work(seed: u64, options: Options, acknowledged: &Log) -> Result<u64> {
+fn work(seed: u64, options: Options, acknowledged: &Log, ingested: &tables::Log) -> Result<u64> {
     let db = Db::open(DIRECTORY, options.clone())?;
     let families = Arc::new(Families::of(&db, &options)?);
+    let pair = tables::Pair::of(&db, &options)?;
+    let ingester = {
+        let (db, pair, log) = (db.clone(), pair.clone(), Arc::clone(ingested));
+        thread::spawn(move || tables::ingest(&db, &pair, &options, &log))
+    };
     let writers: Vec<_> = (0..WRITERS)
         .map(|id| {
             let (db, families) = (db.clone(), Arc::clone(&families));
@@ -133,11 +145,12 @@ fn work(seed: u64, options: Options, acknowledged: &Log) -> Result<u64> {
         .collect();
     let reader = {
         let db = db.clone();
-        thread::spawn(move || read(&db))
+        thread::spawn(move || read(&db, &pair))
     };
     for writer in writers {
         let _ = writer.join().expect("a writer does not panic"); // its error is the crash
     }
+    let _ = ingester.join().expect("ingesting does not panic");
     reader.join().expect("the reader does not panic")
 }
 
@@ -174,7 +187,7 @@ fn impatient(random: &mut Random, patient: WriteOptions) -> WriteOptions {
 
 /// At every snapshot the shared counter is the sum of the writers' markers:
 /// batches are seen whole, in all families, and in one order.
-fn read(db: &Db) -> Result<u64> {
+fn read(db: &Db, pair: &tables::Pair) -> Result<u64> {
     for _ in 0..8 {
         let at = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
         let number = |bytes: Option<lodestore::Value>| {
@@ -187,13 +200,25 @@ fn read(db: &Db) -> Result<u64> {
             sum += number(db.get_with(&at, writer(0, id).marker().as_bytes())?);
         }
         assert_eq!(counted, sum, "a snapshot shows half a batch");
+        let call = pair.call_at(&at)?;
+        // The same after a while, when compactions may have moved what it sees.
+        for _ in 0..4 {
+            (0..25).for_each(|_| thread::yield_now());
+            assert_eq!(pair.call_at(&at)?, call, "what a snapshot sees has changed");
+        }
         thread::yield_now();
     }
     Ok(8)
 }
 
 /// Opens what is left and judges it; how many batches there are.
-fn recover(seed: u64, crash: Crash, disk: &MemFs, acknowledged: &[Acknowledged]) -> u64 {
+fn recover(
+    seed: u64,
+    crash: Crash,
+    disk: &MemFs,
+    acknowledged: &[Acknowledged],
+    ingested: &[tables::Ingested],
+) -> u64 {
     let mut options = options(&mut Random::new(!seed), !seed);
     options.fs = Arc::new(disk.clone());
     let db = Db::open(DIRECTORY, options).expect("what a crash leaves opens");
@@ -209,6 +234,11 @@ fn recover(seed: u64, crash: Crash, disk: &MemFs, acknowledged: &[Acknowledged])
     let first_lost = acknowledged.iter().filter(|a| !is_kept(a)).map(|a| a.sequence).min();
     if let (Some(kept), Some(lost)) = (last_kept, first_lost) {
         assert!(kept < lost, "batch {lost} is lost although {kept}, after it, is there");
+    }
+    tables::judge(&found, ingested);
+    let last_ingested = ingested.last().map(|ingested| ingested.sequence);
+    if let (Some(ingested), Some(lost)) = (last_ingested, first_lost) {
+        assert!(ingested < lost, "batch {lost} is lost, tables ingested at {ingested} are not");
     }
     kept.iter().sum()
 }

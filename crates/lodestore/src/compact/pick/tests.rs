@@ -5,6 +5,7 @@ use crate::tables::test_slot;
 use crate::version::{LEVELS, VersionEdit};
 use std::collections::{BTreeMap, HashMap};
 
+mod ingested;
 mod tombstones;
 
 const ENTRY_BYTES: u64 = 10;

@@ -90,7 +90,7 @@ impl Picker<'_> {
         if (level + 1..=BOTTOM).any(|deeper| self.version.overlaps(deeper, first, last)) {
             return self.table(level, table);
         }
-        if table.meta.sequence_max > self.limits.tombstones.oldest_snapshot {
+        if table.meta.newest_sequence() > self.limits.tombstones.oldest_snapshot {
             return None; // some would stay, and it would be due again
         }
         let inputs = [vec![Arc::clone(table)], Vec::new()];
@@ -128,7 +128,7 @@ impl Picker<'_> {
         let (order, meta) = (self.version.order(), &below.meta);
         let visible = self.limits.tombstones.oldest_snapshot;
         let (first, last) = (&meta.smallest.user_key[..], &meta.largest.user_key[..]);
-        let newest = meta.sequence_override.unwrap_or(meta.sequence_max);
+        let newest = meta.newest_sequence();
         if deletes.cover((first, last), meta.largest.trailer == TRAILER_NEWEST, newest, visible) {
             return meta.bytes;
         }

@@ -1,0 +1,53 @@
+//! What a table says of itself, for tables that no manifest describes.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::fs::ReadableFile;
+
+use super::format::{self, Footer, tag};
+use super::meta::{TableFormat, TableMeta};
+use super::properties::Properties;
+use super::reader::check_header;
+
+/// A table by its own account.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Description {
+    /// Without number and creation time.
+    pub(crate) meta: TableMeta,
+    /// The name of the order of its keys.
+    pub(crate) order_name: String,
+}
+
+/// Reads header, footer and properties of `file`; `path` is named in errors.
+///
+/// # Errors
+/// `Corruption` if it is no table or not the whole of one, `Incompatible` if
+/// another build wrote it and this one cannot read it, or not rewrite it.
+pub(crate) fn describe(file: &dyn ReadableFile, path: &Path) -> Result<Description> {
+    let bytes = file.length().map_err(|error| Error::io(path, "read length of", error))?;
+    let footer = Footer::read(file, bytes, path)?;
+    check_header(file, footer.id, path)?;
+    footer.check_rewritable(path)?;
+    let missing = || Error::corruption(path, footer.offset, "the properties are missing");
+    let section = footer.section(tag::PROPERTIES).ok_or_else(missing)?;
+    let stored = format::read_section(file, section, footer.id, path)?;
+    let stated = Properties::decode(&stored, section.offset, path)?;
+    let meta = TableMeta {
+        id: footer.id,
+        bytes,
+        checksum: footer.witness,
+        format: TableFormat::Native,
+        smallest: stated.smallest,
+        largest: stated.largest,
+        sequence_min: stated.sequence_min,
+        sequence_max: stated.sequence_max,
+        entries: stated.entries,
+        tombstones: stated.tombstones,
+        range_tombstones: stated.range_deletes,
+        key_bytes: stated.key_bytes,
+        value_bytes: stated.value_bytes,
+        ..TableMeta::default()
+    };
+    Ok(Description { meta, order_name: stated.order_name })
+}

@@ -1,0 +1,96 @@
+//! Tables that are ingested into two families at once, beside the writers.
+
+use lodestore::{Db, Family, IngestOptions, Options, ReadOptions, Result, TableWriter, WriteBatch};
+use std::sync::{Arc, Mutex};
+use testkit::load::Contents;
+
+const CALLS: u64 = 4;
+const NAMES: [&str; 2] = ["left", "right"];
+const KEYS: [&[u8]; 3] = [b"a", b"m", b"z"];
+/// Written, without a sync, before each call: between the keys of its tables.
+const NOISE: &[u8] = b"k";
+
+/// A call that was acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct Ingested {
+    number: u64,
+    /// Of its last table.
+    pub sequence: u64,
+}
+
+/// The calls that were acknowledged.
+pub type Log = Arc<Mutex<Vec<Ingested>>>;
+
+/// The families that the tables are of.
+#[derive(Clone)]
+pub struct Pair([Family; 2]);
+
+impl Pair {
+    /// The families of `db`, which is new.
+    pub fn of(db: &Db, options: &Options) -> Result<Pair> {
+        let family = |name: &str| db.create_family(name, options.family.clone());
+        Ok(Pair([family(NAMES[0])?, family(NAMES[1])?]))
+    }
+
+    /// The last call that is seen, and seen whole: all keys of both families
+    /// tell of the same one. `None` before the first.
+    pub fn call_at(&self, at: &ReadOptions) -> Result<Option<u64>> {
+        let mut numbers = Vec::new();
+        for family in &self.0 {
+            for key in KEYS {
+                numbers.push(family.get_with(at, key)?.map(|value| number(&value)));
+            }
+        }
+        assert!(numbers.iter().all(|n| *n == numbers[0]), "half of a call is seen: {numbers:?}");
+        Ok(numbers[0])
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+/// Ingests, call by call.
+pub fn ingest(db: &Db, pair: &Pair, options: &Options, log: &Log) -> Result<()> {
+    for call in 1..=CALLS {
+        let mut noise = WriteBatch::new();
+        noise.put_in(&pair.0[(call % 2) as usize], NOISE, &call.to_le_bytes());
+        db.write(noise)?;
+        let mut tables = Vec::new();
+        for (family, name) in pair.0.iter().zip(NAMES) {
+            let path = format!("/{name}-{call}.table");
+            let mut writer = TableWriter::create(&path, options, &options.family)?;
+            for key in KEYS {
+                writer.put(key, &call.to_le_bytes())?;
+            }
+            writer.finish()?;
+            tables.push((family, path));
+        }
+        let how = IngestOptions { move_files: call % 2 == 0, ..IngestOptions::default() };
+        let report = db.ingest_together(&tables, &how)?;
+        let sequence = report.tables[1].sequence;
+        log.lock().expect("nobody panics").push(Ingested { number: call, sequence });
+    }
+    Ok(())
+}
+
+/// Judges what was found after a crash: calls are whole, in order, and those
+/// that were acknowledged are there, with what was written before them.
+pub fn judge(found: &Contents, ingested: &[Ingested]) {
+    let Some(families) = NAMES.iter().map(|name| found.get(*name)).collect::<Option<Vec<_>>>()
+    else {
+        assert!(ingested.is_empty(), "the families are gone");
+        return;
+    };
+    let value = |family: usize, key: &[u8]| families[family].get(key).map_or(0, |v| number(v));
+    let kept = value(0, KEYS[0]);
+    for family in [0, 1] {
+        for key in KEYS {
+            assert_eq!(value(family, key), kept, "half of a call is left");
+        }
+    }
+    let acknowledged = ingested.last().map_or(0, |ingested| ingested.number);
+    assert!(kept >= acknowledged, "{acknowledged} calls were acknowledged, {kept} are left");
+    let noise = value(0, NOISE).max(value(1, NOISE));
+    assert!(noise >= kept, "a write before call {kept} is lost");
+}
