@@ -56,10 +56,11 @@ pub mod internals;
 
 pub use batch::{FamilyId, Record, WriteBatch};
 pub use budget::Budget;
-pub use cache::Cache;
+pub use cache::{BlockKind, Cache};
 pub use db::{
-    Db, DbCursor, Family, LevelStats, LogPin, MemoryStats, Range, ReadOptions, Snapshot, Stats,
-    Updates, Value, VerifyReport,
+    BlockSource, BlockUse, Db, DbCursor, Explanation, Family, FilterAnswer, LevelStats, LogPin,
+    MemoryStats, Outcome, Place, Range, ReadOptions, Searched, Snapshot, Stats, Updates, Value,
+    VerifyReport, VersionMet,
 };
 pub use error::{Error, Result, StallCause};
 pub use fs::{Fs, MemFs, OsFs};

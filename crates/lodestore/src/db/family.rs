@@ -280,6 +280,16 @@ impl Family {
         self.core.get(options, key)
     }
 
+    /// Looks `key` up as [`Family::get_with`] does, and tells where it looked,
+    /// what it read and why it ended as it did.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another database's snapshot. A lookup that fails
+    /// is an [`Outcome::Failed`](super::Outcome::Failed).
+    pub fn explain(&self, options: &ReadOptions, key: &[u8]) -> Result<super::Explanation> {
+        self.core.explain(options, key)
+    }
+
     /// The newest values of many keys, all of one state, in the order of
     /// `keys`. Blocks that several keys need are read once; sorted keys make
     /// that more likely.

@@ -163,6 +163,12 @@ impl Table {
         self.directory.memory_bytes() + self.range_deletes.memory_bytes()
     }
 
+    /// True if [`Table::begin`] asks the filter: one is there, and in memory.
+    #[inline]
+    pub(crate) fn has_resident_filter(&self) -> bool {
+        matches!(&self.directory, Directory::Resident { filter: Some(_), .. })
+    }
+
     /// Number of blocks of entries.
     #[inline]
     pub(crate) fn blocks(&self) -> BlockIndex {
@@ -251,7 +257,8 @@ impl Table {
         Ok(block)
     }
 
-    fn load_block(&self, wanted: BlockRef, context: &ReadContext) -> Result<Block> {
+    /// The block from the file.
+    pub(crate) fn load_block(&self, wanted: BlockRef, context: &ReadContext) -> Result<Block> {
         let is_raw = self.properties.codec == codec::TYPE_NONE || wanted.kind == BlockKind::Filter;
         let block = match is_raw {
             true => self.load_in_place(wanted),
