@@ -50,6 +50,9 @@ mod options;
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
+// Its files, read one by one, for tools.
+pub mod inspect;
+
 // Single steps of these paths, for the micro-benchmarks.
 #[cfg(feature = "internals")]
 pub mod internals;

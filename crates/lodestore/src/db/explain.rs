@@ -19,7 +19,7 @@ use super::read::ReadOptions;
 /// What one lookup did, and what came of it. It was a real one: blocks that it
 /// read are in the cache now, and tables that it opened are open.
 ///
-/// `Display` gives it as text of several lines.
+/// `Display` gives it as text of several lines, without the key.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -323,7 +323,7 @@ impl Explanation {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Explanation { family, sequence, .. } = self;
-        writeln!(f, "key {} in family {family}, up to sequence {sequence}", quoted(&self.key))?;
+        writeln!(f, "in family {family}, up to sequence number {sequence}:")?;
         for place in &self.places {
             write!(f, "  {place}")?;
         }
@@ -331,10 +331,6 @@ impl fmt::Display for Explanation {
         let (tables, over) = (self.tables(), self.passed_over);
         writeln!(f, "{tables} tables searched, {over} of level 0 passed over, {:?}", self.elapsed)
     }
-}
-
-fn quoted(bytes: &[u8]) -> String {
-    format!("\"{}\"", bytes.escape_ascii())
 }
 
 impl fmt::Display for Searched {

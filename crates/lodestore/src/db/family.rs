@@ -368,6 +368,11 @@ impl Family {
         self.handle.engine.property(&self.core, name)
     }
 
+    /// The names that [`Family::property`] knows, aliases apart.
+    pub fn property_names() -> impl Iterator<Item = String> {
+        super::properties::property_names()
+    }
+
     /// Sizes and counts of this family.
     pub fn stats(&self) -> super::Stats {
         self.handle.engine.stats(&self.core)

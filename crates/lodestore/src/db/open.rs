@@ -338,7 +338,8 @@ fn remove_leftovers(engine: &Engine) -> Result<()> {
             Some(FileKind::Table(number)) => is_table(number),
             Some(FileKind::Manifest(number)) => number == manifest.number,
             Some(FileKind::Log(number)) => logs.contains(&number),
-            Some(FileKind::Temporary(_)) => false,
+            // What a process that was killed has told of itself is stale.
+            Some(FileKind::Temporary(_) | FileKind::Status) => false,
             Some(FileKind::Current | FileKind::Lock) | None => true,
         };
         if !is_used {

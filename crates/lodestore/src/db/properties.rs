@@ -7,10 +7,12 @@ use crate::cache::BlockKind;
 use crate::error::Result;
 use crate::stats::Counter;
 use crate::sync::Arc;
+use crate::version::LEVELS;
 
 use super::engine::Engine;
 use super::family::FamilyCore;
 use super::stalls;
+use super::view::View;
 
 /// One level of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +130,53 @@ impl Stats {
     }
 }
 
+/// What a property is computed from.
+struct Asked<'a> {
+    engine: &'a Engine,
+    family: &'a Arc<FamilyCore>,
+    stats: &'a Stats,
+    view: &'a View,
+}
+
+type Property = (&'static str, fn(&Asked<'_>) -> String);
+
+/// Every property that is not one of a level, without its prefix.
+const PROPERTIES: &[Property] = &[
+    ("stats", |asked| asked.engine.stats_text(asked.stats)),
+    ("levels", |asked| levels_text(asked.stats)),
+    ("tables", |asked| tables_text(asked.family)),
+    ("memory", |asked| memory_text(&asked.stats.memory)),
+    ("stalls", |asked| stalls::table(&asked.engine.shared.statistics)),
+    ("long-waits", |asked| asked.engine.stalls.text()),
+    ("write-amplification", |asked| format!("{:.2}", asked.stats.write_amplification())),
+    ("table-bytes", |asked| asked.view.version.bytes().to_string()),
+    ("estimate-num-keys", |asked| {
+        (asked.view.version.entries() + asked.stats.memtable_entries).to_string()
+    }),
+    ("approximate-memory-usage", |asked| asked.stats.memory.total().to_string()),
+    ("cur-size-all-mem-tables", |asked| asked.stats.memtable_bytes.to_string()),
+    ("num-immutable-mem-table", |asked| asked.view.sealed.len().to_string()),
+    ("estimate-table-readers-mem", |asked| asked.stats.table_memory_bytes.to_string()),
+    ("block-cache-usage", |asked| asked.stats.cache_bytes.to_string()),
+    ("block-cache-capacity", |asked| asked.engine.shared.cache.capacity_bytes().to_string()),
+    ("num-snapshots", |asked| asked.engine.shared.snapshots.count().to_string()),
+    ("num-running-compactions", |asked| asked.engine.background.lock().compactions.to_string()),
+    ("recovery", |asked| asked.engine.recovery.join("\n")),
+    ("background-errors", |asked| asked.engine.background_errors().len().to_string()),
+    ("background-error", |asked| asked.engine.background_errors().join("\n")),
+];
+
+/// Other names of some of them.
+const ALIASES: &[(&str, &str)] =
+    &[("levelstats", "levels"), ("sstables", "tables"), ("total-sst-files-size", "table-bytes")];
+
+/// The names of all properties, with their prefix.
+pub(crate) fn property_names() -> impl Iterator<Item = String> {
+    let levels = (0..LEVELS).map(|level| format!("num-files-at-level{level}"));
+    let names = PROPERTIES.iter().map(|(name, _)| name.to_string());
+    names.chain(levels).map(|name| format!("lodestore.{name}"))
+}
+
 impl Engine {
     pub(crate) fn stats(&self, family: &FamilyCore) -> Stats {
         let view = family.views.keep();
@@ -200,36 +249,15 @@ impl Engine {
     pub(crate) fn property(&self, family: &Arc<FamilyCore>, name: &str) -> Option<String> {
         let prefixes = ["lodestore.", "leveldb.", "rocksdb."];
         let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-        let stats = self.stats(family);
         if let Some(level) = name.strip_prefix("num-files-at-level") {
             let level: usize = level.parse().ok()?;
-            return stats.levels.get(level).map(|l| l.files.to_string());
+            return self.stats(family).levels.get(level).map(|level| level.files.to_string());
         }
-        let view = family.views.keep();
-        let text = match name {
-            "stats" => self.stats_text(&stats),
-            "levels" | "levelstats" => levels_text(&stats),
-            "sstables" | "tables" => tables_text(family),
-            "memory" => memory_text(&stats.memory),
-            "approximate-memory-usage" => stats.memory.total().to_string(),
-            "cur-size-all-mem-tables" => stats.memtable_bytes.to_string(),
-            "block-cache-usage" => stats.cache_bytes.to_string(),
-            "block-cache-capacity" => self.shared.cache.capacity_bytes().to_string(),
-            "estimate-num-keys" => (view.version.entries() + stats.memtable_entries).to_string(),
-            "total-sst-files-size" | "table-bytes" => view.version.bytes().to_string(),
-            "estimate-table-readers-mem" => stats.table_memory_bytes.to_string(),
-            "num-immutable-mem-table" => view.sealed.len().to_string(),
-            "recovery" => self.recovery.join("\n"),
-            "num-snapshots" => self.shared.snapshots.count().to_string(),
-            "num-running-compactions" => self.background.lock().compactions.to_string(),
-            "background-errors" => self.background_errors().len().to_string(),
-            "background-error" => self.background_errors().join("\n"),
-            "stalls" => stalls::table(&self.shared.statistics),
-            "long-waits" => self.stalls.text(),
-            "write-amplification" => format!("{:.2}", stats.write_amplification()),
-            _ => return None,
-        };
-        Some(text)
+        let aliased = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let name = aliased.map_or(name, |(_, name)| name);
+        let (_, value) = PROPERTIES.iter().find(|(known, _)| *known == name)?;
+        let (stats, view) = (self.stats(family), family.views.keep());
+        Some(value(&Asked { engine: self, family, stats: &stats, view: &view }))
     }
 
     /// What keeps writes or compactions from going on, in words.

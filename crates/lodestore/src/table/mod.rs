@@ -25,6 +25,7 @@
 //! | `readahead` | stored blocks in growing spans, for walking |
 //! | `cursor` | walking a table both ways |
 //! | `verify` | reading every byte and doubting all of it |
+//! | `alone` | what a file tells without a manifest, for tools |
 //!
 //! Invariants: a block is validated once, when it is decoded, and trusted
 //! from then on; what a checksum covers includes the place of the bytes;
@@ -52,6 +53,7 @@ mod locator;
 mod readahead;
 mod cursor;
 mod verify;
+mod alone;
 
 #[cfg(test)]
 mod testing;
@@ -63,6 +65,7 @@ mod damage_tests;
 use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
 
+pub use alone::{BlockSummary, TableProperties};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;

@@ -2,6 +2,7 @@
 
 mod environment;
 mod explain;
+mod inspect;
 
 mod architecture;
 mod public_api;
