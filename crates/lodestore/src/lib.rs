@@ -9,6 +9,7 @@ mod error;
 mod sync;
 mod scheduler;
 mod budget;
+mod latency;
 mod stats;
 mod bucket;
 
@@ -23,6 +24,7 @@ mod range_deletes;
 // Files, and the cache of what was read from them.
 pub mod fs;
 mod filename;
+mod status;
 mod limiter;
 mod cache;
 
@@ -71,9 +73,10 @@ pub use key::{
     Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber,
     VALUE_BYTES_MAX,
 };
+pub use latency::{Latency, Operation};
 pub use limiter::RateLimiter;
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
 pub use options::{FamilyOptions, Options, WriteOptions};
 pub use scheduler::Scheduler;
-pub use stats::{Counter, Statistics};
+pub use stats::{Counter, LevelTraffic, Statistics, StatisticsSnapshot};
 pub use table::Compression;

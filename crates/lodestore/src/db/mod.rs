@@ -11,7 +11,7 @@
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
-//! | `families`, `checkpoint`, `updates`, `verify`, `properties` | the rest of the surface |
+//! | `families`, `checkpoint`, `updates`, `verify`, `properties`, `publish` | the rest of the surface |
 
 mod snapshot;
 mod value;
@@ -45,6 +45,7 @@ mod checkpoint;
 mod updates;
 mod verify;
 mod properties;
+mod publish;
 mod handle;
 
 pub use cursor::{DbCursor, Range};

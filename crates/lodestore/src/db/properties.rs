@@ -4,11 +4,14 @@ use std::fmt::Write;
 
 use crate::budget::Item;
 use crate::cache::BlockKind;
+use crate::compact::pick;
 use crate::error::Result;
-use crate::stats::Counter;
+use crate::latency::Operation;
+use crate::stats::{Counter, LevelTraffic, Statistics};
 use crate::sync::Arc;
 use crate::version::LEVELS;
 
+use super::compaction::limits;
 use super::engine::Engine;
 use super::family::FamilyCore;
 use super::stalls;
@@ -105,6 +108,11 @@ pub struct Stats {
     pub slowdowns: u64,
     /// Writes that waited because background work was at a hard limit.
     pub stops: u64,
+    /// What flushes and compactions did with each level, from level 0 down.
+    pub traffic: Vec<LevelTraffic>,
+    /// How full each level of the family is, from level 0 down: from 1 on, it
+    /// should be compacted. The last level is never too full: 0.
+    pub scores: Vec<f64>,
 }
 
 impl Stats {
@@ -145,6 +153,8 @@ const PROPERTIES: &[Property] = &[
     ("stats", |asked| asked.engine.stats_text(asked.stats)),
     ("levels", |asked| levels_text(asked.stats)),
     ("tables", |asked| tables_text(asked.family)),
+    ("traffic", |asked| traffic_text(&asked.stats.traffic)),
+    ("latencies", |asked| latencies_text(&asked.engine.shared.statistics)),
     ("memory", |asked| memory_text(&asked.stats.memory)),
     ("stalls", |asked| stalls::table(&asked.engine.shared.statistics)),
     ("long-waits", |asked| asked.engine.stalls.text()),
@@ -223,10 +233,12 @@ impl Engine {
                 Counter::StopsDebt,
                 Counter::StopsMemory,
             ]),
+            traffic: self.shared.statistics.traffic(),
+            scores: pick::scores(&view.version, &limits(family)).to_vec(),
         }
     }
 
-    fn memory_stats(&self) -> MemoryStats {
+    pub(crate) fn memory_stats(&self) -> MemoryStats {
         let (memory, cache) = (&self.shared.memory, &self.shared.cache);
         let used = |item| memory.used(item) as u64;
         let cached = |kind| cache.used_bytes_of(kind) as u64;
@@ -292,6 +304,37 @@ fn levels_text(stats: &Stats) -> String {
         let LevelStats { files, bytes, entries } = level;
         writeln!(text, "{number:>5} {files:>9} {bytes:>15} {entries:>15}")
             .expect("a string takes what is written");
+    }
+    text
+}
+
+fn traffic_text(traffic: &[LevelTraffic]) -> String {
+    let mut text = String::from("level      bytes read   bytes written     bytes moved\n");
+    for (number, level) in traffic.iter().enumerate() {
+        let LevelTraffic { bytes_read, bytes_written, bytes_moved } = level;
+        writeln!(text, "{number:>5} {bytes_read:>15} {bytes_written:>15} {bytes_moved:>15}")
+            .expect("a string takes what is written");
+    }
+    text
+}
+
+/// In microseconds.
+fn latencies_text(statistics: &Statistics) -> String {
+    let names = ["samples", "mean", "p50", "p95", "p99", "p99.9", "longest us"];
+    let mut text = names
+        .iter()
+        .fold(format!("{:<10}", "operation"), |text, name| text + &format!(" {name:>10}"));
+    text.push('\n');
+    for operation in Operation::ALL {
+        let of = statistics.latency(operation);
+        write!(text, "{:<10} {:>10}", operation.name(), of.samples())
+            .expect("a string takes what is written");
+        let percentiles = [50.0, 95.0, 99.0, 99.9].map(|percent| of.percentile(percent));
+        for time in [of.mean()].into_iter().chain(percentiles).chain([of.max()]) {
+            write!(text, " {:>10.1}", time.as_nanos() as f64 / 1000.0)
+                .expect("a string takes what is written");
+        }
+        text.push('\n');
     }
     text
 }

@@ -7,6 +7,7 @@
 //! | [`ManifestFile`] | which changes of the database one manifest records |
 //! | [`Survey`] | which files a directory has, and what each is for |
 //! | [`find`] | in which files a key is, with every version |
+//! | [`Status`] | what a process that has it open tells of it |
 //!
 //! Nothing here takes a lock, writes, or needs more than the files: a database
 //! may be open meanwhile. A damaged file is read as far as it goes, then the
@@ -40,6 +41,9 @@ mod manifest;
 mod survey;
 mod find;
 
+pub use crate::status::{
+    CompactionStatus, CounterStatus, FamilyStatus, LatencyStatus, LevelStatus, Status,
+};
 pub use crate::table::{BlockSummary, TableProperties};
 pub use described::{Entry, FamilyInfo, TableInfo};
 pub use find::{Found, FoundIn, find};

@@ -252,6 +252,7 @@ impl Table {
     ) -> Result<Block> {
         let stored = read.map_err(|error| Error::io(&self.path, "read", error))?;
         let block = self.decode_block(wanted, &stored)?;
+        context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, stored.len() as u64);
         self.keep_block(wanted, &block, context);
         Ok(block)
@@ -264,6 +265,7 @@ impl Table {
             true => self.load_in_place(wanted),
             false => self.load_through_scratch(wanted),
         }?;
+        context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, wanted.place.stored_bytes as u64);
         self.keep_block(wanted, &block, context);
         Ok(block)

@@ -3,6 +3,7 @@
 mod environment;
 mod explain;
 mod inspect;
+mod statistics;
 
 mod architecture;
 mod public_api;
