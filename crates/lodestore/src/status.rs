@@ -46,6 +46,8 @@ pub struct Status {
     pub cache_bytes_max: u64,
     /// For how long the flush at work has run, if one is.
     pub flushing: Option<Duration>,
+    /// What keeps writes or background work from going on, in words.
+    pub errors: Vec<String>,
     /// The compactions at work.
     pub compactions: Vec<CompactionStatus>,
     /// The families.
@@ -176,6 +178,9 @@ impl Status {
         if let Some(time) = self.flushing {
             out.line("flushing", &[micros(time)], "");
         }
+        for error in &self.errors {
+            out.line("error", &[], &error.replace(char::is_control, " "));
+        }
         for c in &self.compactions {
             let levels = [c.level_from as u64, c.level_to as u64, c.tables as u64];
             let [from, to, tables] = levels;
@@ -240,6 +245,7 @@ impl Status {
             "memory-max" => self.memory_bytes_max = Some(numbers::<1>(rest)?.0[0]),
             "cache" => [self.cache_bytes, self.cache_bytes_max] = numbers(rest)?.0,
             "flushing" => self.flushing = Some(Duration::from_micros(numbers::<1>(rest)?.0[0])),
+            "error" => self.errors.push(rest.to_string()),
             "compaction" => {
                 let ([from, to, tables, bytes, bytes_read, elapsed], _) = numbers(rest)?;
                 self.compactions.push(CompactionStatus {
@@ -341,6 +347,7 @@ mod tests {
             cache_bytes: 3,
             cache_bytes_max: 4,
             flushing: Some(micros(5)),
+            errors: vec!["IO error: append d/000001.wal: no space".to_string()],
             compactions: vec![CompactionStatus {
                 level_from: 0,
                 level_to: 5,

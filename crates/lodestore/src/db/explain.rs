@@ -335,22 +335,18 @@ impl fmt::Display for Explanation {
 
 impl fmt::Display for Searched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.place)?;
-        if self.opened {
-            write!(f, " opened;")?;
-        }
-        match self.filter {
-            FilterAnswer::NotAsked => {}
-            FilterAnswer::MayContain => write!(f, " the filter lets it pass;")?,
-            FilterAnswer::Denied => write!(f, " the filter denies it;")?,
-        }
-        match (self.versions.len(), self.filter) {
-            (_, FilterAnswer::Denied) => {}
-            (0, _) => write!(f, " no version")?,
-            (1, _) => write!(f, " 1 version")?,
-            (many, _) => write!(f, " {many} versions")?,
-        }
-        writeln!(f)?;
+        let opened = if self.opened { "opened, " } else { "" };
+        let versions = match self.versions.len() {
+            0 => "no version".to_string(),
+            1 => "1 version".to_string(),
+            many => format!("{many} versions"),
+        };
+        let said = match self.filter {
+            FilterAnswer::NotAsked => versions,
+            FilterAnswer::MayContain => format!("the filter lets it pass, {versions}"),
+            FilterAnswer::Denied => "the filter denies it".to_string(),
+        };
+        writeln!(f, "{}: {opened}{said}", self.place)?;
         for block in &self.blocks {
             writeln!(f, "    {block}")?;
         }

@@ -273,7 +273,7 @@ impl Engine {
     }
 
     /// What keeps writes or compactions from going on, in words.
-    fn background_errors(&self) -> Vec<String> {
+    pub(crate) fn background_errors(&self) -> Vec<String> {
         let writing = self.health.check().err().map(|error| error.to_string());
         let state = self.background.lock();
         let flushes = state.retrying_flush.as_ref().map(|e| format!("flushes wait: {e}"));

@@ -115,6 +115,7 @@ impl Engine {
             cache_bytes: self.shared.cache.used_bytes() as u64,
             cache_bytes_max: self.shared.cache.capacity_bytes() as u64,
             flushing,
+            errors: self.background_errors(),
             compactions,
             families: self.families.load().all().map(|of| family(of)).collect(),
             counters: counters(statistics, &since),

@@ -96,6 +96,12 @@ fn in_state(
         let names = names.collect::<Vec<_>>().join(", ");
         Error::missing(format!("there is no family '{family}'; there are: {names}"))
     })?;
+    if family.descriptor.comparator != order.name() {
+        let (stored, given) = (&family.descriptor.comparator, order.name());
+        let name = &family.descriptor.name;
+        let what = format!("family {name:?} is ordered by {stored:?}, not by {given:?}");
+        return Err(Error::invalid(what));
+    }
     let mut found = Vec::new();
     let first_live = state.oldest_log_number().unwrap_or(0);
     for number in live_logs(&**fs, directory, first_live)? {

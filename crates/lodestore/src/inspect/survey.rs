@@ -59,8 +59,9 @@ pub enum FileUse {
     Log,
     /// The manifest in use, `CURRENT`, locks, the status of an open database.
     Administration,
-    /// A file of ours that nothing refers to: a log kept to be used again, or
-    /// what a crash left behind. The next open for writing removes it.
+    /// A file of ours that nothing refers to: in an open database a table that
+    /// is being written or removed, or a log kept to be used again; in a closed
+    /// one, what was left behind. The next open for writing removes it.
     Unreferenced,
     /// Not a file of ours: it is never touched.
     Foreign,

@@ -7,10 +7,23 @@ use lodestore::inspect::{
     Change, FileUse, FoundIn, LogFile, ManifestFile, Survey, TableFile, find,
 };
 use lodestore::{
-    Compression, Db, Error, FamilyOptions, Fs, KeyOrder, Kind, MemFs, Options, Record, WriteBatch,
+    Comparator, Compression, Db, Error, FamilyOptions, Fs, KeyOrder, Kind, MemFs, Options, Record,
+    WriteBatch,
 };
 
 const DIRECTORY: &str = "db";
+
+struct Backwards;
+
+impl Comparator for Backwards {
+    fn name(&self) -> &str {
+        "test.Backwards"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        b.cmp(a)
+    }
+}
 
 struct Place {
     fs: Arc<dyn Fs>,
@@ -167,7 +180,8 @@ fn changed_bytes_never_panic() {
             let _ = manifest.read(&mut |edit| assert!(edit.changes.len() < 10_000));
         }
     };
-    let readers: [(&Path, &dyn Fn(&Path)); 3] =
+    type Reader<'a> = (&'a Path, &'a dyn Fn(&Path));
+    let readers: [Reader<'_>; 3] =
         [(&table, &read_table), (log, &read_log), (&manifest, &read_manifest)];
     for (path, read) in readers {
         let whole = place.bytes(path);
@@ -329,6 +343,9 @@ fn a_key_is_found_in_every_file() {
     assert!(matches!(places[3], FoundIn::Table { level: 6, .. }));
     assert_eq!(found(b"j").len(), 1);
     assert!(found(b"nowhere").is_empty());
+    let backwards = KeyOrder::Custom(Arc::new(Backwards));
+    let other_order = find(&place.fs, Path::new(DIRECTORY), "default", &backwards, b"k");
+    assert!(matches!(other_order, Err(Error::InvalidArgument { .. })));
     let missing = find(&place.fs, Path::new(DIRECTORY), "x", &KeyOrder::Bytewise, b"k");
     assert!(matches!(missing, Err(Error::Missing { .. })));
 }
