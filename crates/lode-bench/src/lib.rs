@@ -53,6 +53,7 @@ pub mod pulse;
 mod help;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 pub use error::BenchError;
 pub use flags::Flags;
@@ -66,6 +67,9 @@ use crate::printer::Printer;
 use crate::runner::Runner;
 use crate::settings::Settings;
 use crate::summary::Summary;
+
+/// How often a run tells `lode top` how it is doing, if it does.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How a run ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The program `lode`: benchmarks and tools for Lodestore databases.
 //!
-//! A verb is a file: `bench`, `db/*`, `generate`, `pulse`, `completions`. This one reads the command
+//! A verb is a file: `bench`, `db/*`, `generate`, `pulse`, `top`, `completions`. This one reads the command
 //! line, runs a verb and turns what came of it into an exit code.
 
 mod failure;
@@ -14,6 +14,7 @@ mod completions;
 mod db;
 mod generate;
 mod pulse;
+mod top;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,9 @@ enum Verb {
     /// Run the workload of a block chain's node on a large database
     #[command(after_help = pulse::EXAMPLES_HELP)]
     Pulse(Box<pulse::Pulse>),
+    /// Watch how a database is doing
+    #[command(after_help = top::HELP)]
+    Top(top::Top),
     /// Print a script that completes verbs and flags in a shell
     Completions(completions::Completions),
     /// Write manual pages
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Db(database) => db::run(&database),
         Verb::Gen(what) => generate::run(&what),
         Verb::Pulse(pulse) => pulse::run(&pulse),
+        Verb::Top(top) => top::run(&top),
         Verb::Completions(shell) => completions::completions(&shell, Lode::command()),
         Verb::Man(man) => completions::man(&man, Lode::command()),
     };

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Done;
 use crate::failure::Failure;
-use crate::text::{push_escaped, to_hex};
+use crate::text::{escaped, push_escaped, to_hex};
 
 /// How results look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,19 @@ impl Output {
     /// Bytes as they are, and nothing else.
     pub fn bytes(&mut self, bytes: &[u8]) -> Done {
         self.out.write_all(bytes).map_err(Failure::output)
+    }
+
+    /// `bytes` on one line of text: escaped, or hexadecimal.
+    pub fn shown(&self, bytes: &[u8]) -> String {
+        match self.style.hex {
+            true => to_hex(bytes),
+            false => escaped(bytes),
+        }
+    }
+
+    /// A line of text.
+    pub fn line(&mut self, text: &str) -> Done {
+        writeln!(self.out, "{text}").map_err(Failure::output)
     }
 
     /// Text for people, or an object for programs.

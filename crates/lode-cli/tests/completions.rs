@@ -10,7 +10,7 @@ use lode::{Place, lode, text};
 fn completions_know_verbs_and_flags() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = lode(&["completions", shell]).expect(0);
-        for word in ["bench", "checkpoint", "write_buffer_size"] {
+        for word in ["bench", "checkpoint", "dump-table", "explain", "top", "write_buffer_size"] {
             assert!(ran.text().contains(word), "{shell} does not know {word}");
         }
     }
@@ -27,6 +27,8 @@ fn every_verb_has_a_page() {
     assert!(page("lode.1").contains("lode\\-bench(1)"), "{}", page("lode.1"));
     assert!(page("lode-bench.1").contains("write_buffer_size"));
     assert!(page("lode-db-get.1").contains("KEY"));
+    assert!(page("lode-db-dump-table.1").contains("FILE"));
+    assert!(page("lode-top.1").contains("interval"));
     let taken = place.path("file");
     std::fs::write(&taken, "").expect("temporary file");
     assert!(lode(&["man", text(&taken)]).expect(3).err.contains("file"));

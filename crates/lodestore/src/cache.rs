@@ -25,10 +25,10 @@ const OVERHEAD_BYTES: usize = 96;
 const SHARD_BYTES_MIN: usize = 512 << 10;
 const SHARDS_MAX: usize = 64;
 
-/// What a cached block is.
+/// What a stored block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub(crate) enum BlockKind {
+pub enum BlockKind {
     /// Entries.
     Data,
     /// A part of a table's index.

@@ -8,6 +8,7 @@
 //! | `000013.table` | a table |
 //! | `000014.tmp` | being written; removed at open |
 //! | `LOCK`, `LOCK.open` | held while the database is open |
+//! | `STATUS`, `STATUS.next` | what an open database tells of itself; gone when it is closed |
 //!
 //! `CURRENT` and `LOCK` are LevelDB's names, so that a LevelDB that is pointed
 //! at the directory finds it locked or unreadable instead of empty; the others
@@ -17,6 +18,10 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const CURRENT: &str = "CURRENT";
 pub(crate) const LOCK: &str = "LOCK";
+/// What an open database publishes of itself, for other processes to look at.
+pub(crate) const STATUS: &str = "STATUS";
+/// The same, being written.
+pub(crate) const STATUS_NEXT: &str = "STATUS.next";
 /// The second lock file, held through an open-file-description lock.
 pub(crate) const LOCK_OPEN: &str = "LOCK.open";
 
@@ -29,6 +34,7 @@ pub(crate) enum FileKind {
     Log(u64),
     Table(u64),
     Temporary(u64),
+    Status,
 }
 
 pub(crate) fn current_path(directory: &Path) -> PathBuf {
@@ -43,8 +49,12 @@ pub(crate) fn log_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(format!("{number:06}.wal"))
 }
 
+pub(crate) fn table_name(number: u64) -> String {
+    format!("{number:06}.table")
+}
+
 pub(crate) fn table_path(directory: &Path, number: u64) -> PathBuf {
-    directory.join(format!("{number:06}.table"))
+    directory.join(table_name(number))
 }
 
 pub(crate) fn temporary_path(directory: &Path, number: u64) -> PathBuf {
@@ -56,6 +66,7 @@ pub(crate) fn parse(name: &str) -> Option<FileKind> {
     match name {
         CURRENT => return Some(FileKind::Current),
         LOCK | LOCK_OPEN => return Some(FileKind::Lock),
+        STATUS | STATUS_NEXT => return Some(FileKind::Status),
         _ => {}
     }
     if let Some(digits) = name.strip_prefix("MANIFEST-") {

@@ -73,6 +73,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Its name in reports, as in `"range delete"`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Delete => "delete",
+            Kind::Put => "put",
+            Kind::Merge => "merge",
+            Kind::SingleDelete => "single delete",
+            Kind::RangeDelete => "range delete",
+            Kind::ValueReference => "value reference",
+        }
+    }
+
     /// The kind stored as `byte`; `None` if no entry has it.
     #[inline]
     pub(crate) fn from_byte(byte: u8) -> Option<Kind> {

@@ -9,6 +9,7 @@ mod error;
 mod sync;
 mod scheduler;
 mod budget;
+mod latency;
 mod stats;
 mod bucket;
 
@@ -23,6 +24,7 @@ mod range_deletes;
 // Files, and the cache of what was read from them.
 pub mod fs;
 mod filename;
+mod status;
 mod limiter;
 mod cache;
 
@@ -53,16 +55,20 @@ mod table_writer;
 // The database: the paths of a write, a read, a flush, a compaction.
 mod db;
 
+// Its files, read one by one, for tools.
+pub mod inspect;
+
 // Single steps of these paths, for the micro-benchmarks.
 #[cfg(feature = "internals")]
 pub mod internals;
 
 pub use batch::{FamilyId, Record, WriteBatch};
 pub use budget::Budget;
-pub use cache::Cache;
+pub use cache::{BlockKind, Cache};
 pub use db::{
-    Db, DbCursor, Family, IngestReport, IngestedTable, LevelStats, LogPin, MemoryStats, Range,
-    ReadOptions, Snapshot, Stats, Updates, Value, VerifyReport,
+    BlockSource, BlockUse, Db, DbCursor, Explanation, Family, FilterAnswer, IngestReport,
+    IngestedTable, LevelStats, LogPin, MemoryStats, Outcome, Place, Range, ReadOptions, Searched,
+    Snapshot, Stats, Updates, Value, VerifyReport, VersionMet,
 };
 pub use error::{Error, Result, StallCause};
 pub use fs::{Fs, MemFs, OsFs};
@@ -70,10 +76,11 @@ pub use key::{
     Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber,
     VALUE_BYTES_MAX,
 };
+pub use latency::{Latency, Operation};
 pub use limiter::RateLimiter;
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
 pub use options::{FamilyOptions, IngestOptions, Options, WriteOptions};
 pub use scheduler::Scheduler;
-pub use stats::{Counter, Statistics};
+pub use stats::{Counter, LevelTraffic, Statistics, StatisticsSnapshot};
 pub use table::Compression;
 pub use table_writer::{TableInfo, TableWriter};

@@ -56,6 +56,13 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Counters; share them between databases to add them up.
     pub statistics: Option<Arc<Statistics>>,
+    /// Time operations, see [`Operation`](crate::Operation). Costs a fraction of
+    /// a percent; with `false` there are no latencies in the statistics.
+    pub latencies: bool,
+    /// Write what [`inspect::Status`](crate::inspect::Status) reads to a file in
+    /// the directory so often, for `lode top` and the like: a thread and one
+    /// small file, never synced. At least 10 ms. Default: never.
+    pub status_interval: Option<Duration>,
     /// Keep a write-ahead log. Without one, a crash loses what was written
     /// since the last flush; flushes are then atomic across families.
     pub logging: bool,
@@ -89,6 +96,8 @@ impl Default for Options {
             cache: None,
             cache_bytes: 32 << 20,
             statistics: None,
+            latencies: true,
+            status_interval: None,
             logging: true,
             log_mapped: true,
             log_bytes_max: 1 << 30,
@@ -107,6 +116,10 @@ impl Options {
     pub(crate) fn validate(&self) -> Result<()> {
         if self.open_files_max == Some(0) {
             return Err(Error::invalid("open_files_max is 0; it must be at least 1"));
+        }
+        if let Some(interval) = self.status_interval.filter(|i| *i < STATUS_INTERVAL_MIN) {
+            let what = format!("status_interval is {interval:?}; it must be at least 10 ms");
+            return Err(Error::invalid(what));
         }
         self.validate_memory()?;
         self.family.validate()?;
@@ -131,6 +144,9 @@ impl Options {
         Err(Error::invalid(conflict))
     }
 }
+
+/// Less tells people nothing more.
+const STATUS_INTERVAL_MIN: Duration = Duration::from_millis(10);
 
 /// A memtable's arena holds 16 GiB; one batch may add 10 GiB to a full one.
 const MEMTABLE_BYTES_MAX: usize = 4 << 30;

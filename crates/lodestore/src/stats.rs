@@ -1,4 +1,5 @@
-//! Counters: what the engine did, nearly free to keep.
+//! Counters, by kind and by level: what the engine did, nearly free to keep.
+//! The latencies beside them are in `latency`.
 //!
 //! A counter is an atomic of its own stripe for each of a few groups of
 //! threads, so that threads seldom touch the same cache line. These are the
@@ -6,6 +7,9 @@
 //! may ever be decided by a counter, so no interleaving of them matters.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::latency::{Histograms, Latency, Operation};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)+) => {
@@ -58,13 +62,15 @@ counters! {
     CacheFilterHits => "cache.filter-hits",
     /// Parts of filters that had to be read.
     CacheFilterMisses => "cache.filter-misses",
-    /// Bytes read from tables for lookups and cursors.
+    /// Reads of tables' files for lookups and cursors; one may bring many blocks.
+    BlockReads => "read.block-reads",
+    /// Bytes that these brought.
     BlockBytesRead => "read.block-bytes",
     /// Tables passed over because the filter said that the key is absent.
     FilterUseful => "filter.useful",
-    /// Tables looked into although the filter was asked.
+    /// Tables looked into because the filter said that the key may be there.
     FilterPassed => "filter.passed",
-    /// Tables looked into where the key then was absent.
+    /// Those of them where the key then was absent.
     FilterFalsePositive => "filter.false-positive",
     /// Flushes done.
     Flushes => "flush.count",
@@ -132,16 +138,44 @@ const STRIPES: usize = 8;
 #[repr(align(128))]
 struct Stripe([AtomicU64; Counter::ALL.len()]);
 
-/// A set of counters. Several databases may share one.
+/// What flushes and compactions did with one level, over all families.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelTraffic {
+    /// Bytes of its tables that compactions read.
+    pub bytes_read: u64,
+    /// Bytes of tables written to it, by flushes or compactions.
+    pub bytes_written: u64,
+    /// Bytes of tables that came from the level above without being rewritten.
+    pub bytes_moved: u64,
+}
+
+/// Levels that are counted: as many as there are.
+pub(crate) const LEVELS_COUNTED: usize = 7;
+
+#[derive(Debug, Default)]
+struct LevelCounters {
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+    bytes_moved: AtomicU64,
+}
+
+/// A set of counters and latencies. Several databases may share one.
 #[derive(Debug)]
 pub struct Statistics {
     stripes: [Stripe; STRIPES],
+    levels: [LevelCounters; LEVELS_COUNTED],
+    histograms: Histograms,
 }
 
 impl Default for Statistics {
     fn default() -> Statistics {
         let stripe = || Stripe(std::array::from_fn(|_| AtomicU64::new(0)));
-        Statistics { stripes: std::array::from_fn(|_| stripe()) }
+        Statistics {
+            stripes: std::array::from_fn(|_| stripe()),
+            levels: Default::default(),
+            histograms: Histograms::default(),
+        }
     }
 }
 
@@ -155,6 +189,97 @@ impl Statistics {
     /// The counter's value now.
     pub fn get(&self, counter: Counter) -> u64 {
         self.stripes.iter().map(|s| s.0[counter as usize].load(Ordering::Relaxed)).sum()
+    }
+
+    /// Adds to what was done with a level.
+    pub(crate) fn add_traffic(&self, level: usize, traffic: LevelTraffic) {
+        let counters = &self.levels[level];
+        counters.bytes_read.fetch_add(traffic.bytes_read, Ordering::Relaxed);
+        counters.bytes_written.fetch_add(traffic.bytes_written, Ordering::Relaxed);
+        counters.bytes_moved.fetch_add(traffic.bytes_moved, Ordering::Relaxed);
+    }
+
+    /// What was done with each level, from level 0 down.
+    pub fn traffic(&self) -> Vec<LevelTraffic> {
+        let now = |counters: &LevelCounters| LevelTraffic {
+            bytes_read: counters.bytes_read.load(Ordering::Relaxed),
+            bytes_written: counters.bytes_written.load(Ordering::Relaxed),
+            bytes_moved: counters.bytes_moved.load(Ordering::Relaxed),
+        };
+        self.levels.iter().map(now).collect()
+    }
+
+    /// Adds to the latencies what began at `begin` and ends now.
+    pub(crate) fn time_since(&self, operation: Operation, begin: Instant) {
+        self.time(operation, begin.elapsed());
+    }
+
+    /// Adds to the latencies.
+    pub(crate) fn time(&self, operation: Operation, time: Duration) {
+        self.histograms.add(operation, stripe(), time);
+    }
+
+    /// How long operations of a kind have taken; see
+    /// [`Operation::is_sampled`] for which of them count.
+    pub fn latency(&self, operation: Operation) -> Latency {
+        self.histograms.get(operation)
+    }
+
+    /// Everything at this moment, to take the difference to a later one.
+    pub fn snapshot(&self) -> StatisticsSnapshot {
+        StatisticsSnapshot {
+            counters: Counter::ALL.iter().map(|&counter| self.get(counter)).collect(),
+            traffic: self.traffic(),
+            latencies: Operation::ALL.iter().map(|&of| self.latency(of)).collect(),
+        }
+    }
+}
+
+/// [`Statistics`] at one moment, or between two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatisticsSnapshot {
+    counters: Vec<u64>,
+    traffic: Vec<LevelTraffic>,
+    latencies: Vec<Latency>,
+}
+
+impl StatisticsSnapshot {
+    /// A counter's value.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize]
+    }
+
+    /// What was done with each level, from level 0 down.
+    pub fn traffic(&self) -> &[LevelTraffic] {
+        &self.traffic
+    }
+
+    /// How long operations took.
+    pub fn latency(&self, operation: Operation) -> &Latency {
+        &self.latencies[operation as usize]
+    }
+
+    /// What came since `earlier`, a snapshot of the same statistics.
+    #[must_use]
+    pub fn since(&self, earlier: &StatisticsSnapshot) -> StatisticsSnapshot {
+        let counters = self.counters.iter().zip(&earlier.counters);
+        let traffic = self.traffic.iter().zip(&earlier.traffic);
+        let latencies = self.latencies.iter().zip(&earlier.latencies);
+        StatisticsSnapshot {
+            counters: counters.map(|(now, before)| now.saturating_sub(*before)).collect(),
+            traffic: traffic.map(|(now, before)| now.since(before)).collect(),
+            latencies: latencies.map(|(now, before)| now.since(before)).collect(),
+        }
+    }
+}
+
+impl LevelTraffic {
+    fn since(&self, earlier: &LevelTraffic) -> LevelTraffic {
+        LevelTraffic {
+            bytes_read: self.bytes_read.saturating_sub(earlier.bytes_read),
+            bytes_written: self.bytes_written.saturating_sub(earlier.bytes_written),
+            bytes_moved: self.bytes_moved.saturating_sub(earlier.bytes_moved),
+        }
     }
 }
 

@@ -17,7 +17,9 @@
 mod header;
 mod recover;
 
-pub(crate) use header::{Access, Predecessor, SegmentHeader};
+pub(crate) use header::{
+    Access, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader, read_any as read_header,
+};
 pub(crate) use recover::{Cut, Place, recover};
 
 use std::path::{Path, PathBuf};
@@ -27,7 +29,6 @@ use crate::fs::{Fs, WritableFile};
 use crate::key::FileId;
 use crate::record::{Failure, Kind, Next, RecordReader, RecordWriter};
 use crate::sync::Arc;
-use header::HEADER_BLOCK_BYTES;
 
 /// The segment that takes records.
 #[derive(Debug)]

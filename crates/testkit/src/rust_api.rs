@@ -7,8 +7,8 @@ use crate::config;
 use crate::surface::{Surface, failure};
 use crate::text::Datum;
 use lodestore::{
-    Db, DbCursor, Error, Family, Fs, IngestOptions, IngestReport, Options, ReadOptions, Snapshot,
-    Statistics, TableWriter, WriteBatch, WriteOptions,
+    Db, DbCursor, Error, Family, Fs, IngestOptions, IngestReport, Options, Outcome, ReadOptions,
+    Snapshot, Statistics, TableWriter, WriteBatch, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -371,6 +371,7 @@ impl RustApi {
                 let key = key.bytes();
                 let found = if plain { family.get(&key) } else { family.get_with(&options, &key) };
                 let found = self.check(found)?;
+                check_explanation(&family, &options, &key, found.as_deref());
                 Ok(Output::Value(found.map(|value| value.to_vec())))
             }
             Command::MultiGet { keys, read } => {
@@ -466,6 +467,21 @@ fn add(batch: &mut WriteBatch, family: &Family, change: &Change) {
         Action::Merge(operand) if default => batch.merge(&key, &operand.bytes()),
         Action::Merge(operand) => batch.merge_in(family, &key, &operand.bytes()),
     };
+}
+
+/// What `explain` says of a lookup must be what the lookup gave.
+///
+/// # Panics
+/// If it is not.
+fn check_explanation(family: &Family, options: &ReadOptions, key: &[u8], found: Option<&[u8]>) {
+    let told = family.explain(options, key).expect("it is explained");
+    let agrees = match &told.outcome {
+        Outcome::Found { value_bytes, .. } => found.map(<[u8]>::len) == Some(*value_bytes),
+        // Files may be made to fail now and then.
+        Outcome::Failed(_) => true,
+        _ => found.is_none(),
+    };
+    assert!(agrees, "get gives {found:?}, and this is what is told of it: {told}");
 }
 
 fn scan(mut cursor: DbCursor, reverse: bool) -> Output {

@@ -75,6 +75,14 @@ pub struct EngineFlags {
     #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub log_mapped: bool,
 
+    /// Let the engine time its operations, for its own statistics; 0 = it does not
+    #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub latencies: bool,
+
+    /// Tell lode top how the run is doing: a small file, written each second
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub status: bool,
+
     /// Has no effect: Lodestore always recycles the segments of its log
     #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub reuse_logs: bool,

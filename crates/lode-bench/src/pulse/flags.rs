@@ -83,6 +83,9 @@ pub struct Surroundings {
     /// Size of the database's block cache [default: the engine's]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub cache_size: Option<u64>,
+    /// Tell lode top how it is doing: a small file in the database, written each second
+    #[arg(long)]
+    pub status: bool,
     /// Print one JSON document on standard output; all else goes to standard error
     #[arg(long)]
     pub json: bool,
@@ -127,7 +130,7 @@ pub struct RunFlags {
     #[arg(long, default_value = INTERVAL_DEFAULT, value_parser = parse_seconds, value_name = "TIME")]
     pub interval: u64,
     /// Only read; the database is opened for reading and nothing in it changes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "status")]
     pub read_only: bool,
     /// Make the writes of a round durable before it counts as done
     #[arg(long, conflicts_with = "read_only")]

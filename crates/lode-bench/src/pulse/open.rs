@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lodestore::{Db, Options, Statistics};
 
+use crate::STATUS_INTERVAL;
 use crate::error::BenchError;
 use crate::pulse::cgroup::MemoryLimit;
 use crate::pulse::flags::Surroundings;
@@ -44,6 +45,7 @@ pub fn open(surroundings: &Surroundings, access: Access) -> Result<Opened, Bench
         create_if_missing: access == Access::Load,
         logging: access != Access::Load,
         statistics: Some(Arc::clone(&statistics)),
+        status_interval: surroundings.status.then_some(STATUS_INTERVAL),
         ..Options::default()
     };
     if let Some(bytes) = surroundings.cache_size {

@@ -9,6 +9,7 @@ use lodestore::{
 };
 
 use super::checks::usage;
+use crate::STATUS_INTERVAL;
 use crate::comparisons::CountingOrder;
 use crate::error::BenchError;
 use crate::flags::{Codec, EngineFlags, Flags, MergeChoice};
@@ -53,6 +54,8 @@ pub fn options(
         create_if_missing: !keep,
         logging: !flags.disable_wal,
         log_mapped: flags.log_mapped,
+        latencies: flags.latencies,
+        status_interval: flags.status.then_some(STATUS_INTERVAL),
         ..Options::default()
     };
     if let Some(bytes) = flags.cache_size.0 {

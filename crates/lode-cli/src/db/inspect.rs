@@ -1,11 +1,11 @@
-//! `stats`, `levels`, `property`, `families`, `verify`: what a database tells
+//! `stats`, `levels`, `property`, `properties`, `families`, `verify`: what a database tells
 //! about itself. Nothing in it changes.
 
 use std::fmt::Write as _;
 use std::time::Instant;
 
 use lode_bench::{bytes_text, grouped, seconds_text};
-use lodestore::{Db, Options};
+use lodestore::{Db, Family, Options};
 use serde_json::{Map, json};
 
 use super::target::Target;
@@ -75,6 +75,24 @@ pub fn property(target: &Target, name: &str) -> Done {
     let text = format!("{}\n", value.trim_end_matches('\n'));
     let mut object = Map::new();
     object.insert(name.to_string(), json!(value));
+    let mut output = target.output();
+    output.report(&text, object.into())?;
+    output.finish()
+}
+
+/// Prints all properties: a line each, or a heading and the lines below it.
+pub fn properties(target: &Target) -> Done {
+    let (_db, family) = target.open_for_reading()?;
+    let (mut text, mut object) = (String::new(), Map::new());
+    for name in Family::property_names() {
+        let value = family.property(&name).unwrap_or_default();
+        let value = value.trim_end_matches('\n');
+        let _ = match value.contains('\n') {
+            false => writeln!(text, "{name:<40} {value}"),
+            true => writeln!(text, "{name}\n  {}", value.replace('\n', "\n  ")),
+        };
+        object.insert(name, json!(value));
+    }
     let mut output = target.output();
     output.report(&text, object.into())?;
     output.finish()

@@ -7,6 +7,9 @@ mod load;
 mod sorted;
 mod compare;
 mod inspect;
+mod dump;
+mod locate;
+mod space;
 mod maintain;
 mod tables;
 
@@ -53,8 +56,22 @@ enum Verb {
     },
     /// Print the names of the families
     Families,
+    /// Print every property with its value
+    Properties,
     /// Read everything and check it
     Verify,
+    /// Print what one table's file holds, and check it; needs no --db
+    DumpTable(dump::DumpTable),
+    /// Print what one segment of the log holds; needs no --db
+    DumpLog(dump::DumpLog),
+    /// Print the changes that a manifest records; needs no --db
+    DumpManifest(dump::DumpManifest),
+    /// Print in which files a key is, with every version
+    Find(locate::Find),
+    /// Look a key up, and print how: tables, filters, blocks, versions
+    Explain(locate::Explain),
+    /// Print what takes the space, and how much of it is dead
+    Space(space::Space),
     /// Compact a range of keys, or everything
     Compact(maintain::Compact),
     /// Make tables that were written elsewhere part of the database, all or none
@@ -83,7 +100,14 @@ pub fn run(database: &Database) -> Done {
         Verb::Levels => inspect::levels(target),
         Verb::Property { name } => inspect::property(target, name),
         Verb::Families => inspect::families(target),
+        Verb::Properties => inspect::properties(target),
         Verb::Verify => inspect::verify(target),
+        Verb::DumpTable(dump) => dump::table(target, dump),
+        Verb::DumpLog(dump) => dump::log(target, dump),
+        Verb::DumpManifest(dump) => dump::manifest(target, dump),
+        Verb::Find(find) => locate::find(target, find),
+        Verb::Explain(explain) => locate::explain(target, explain),
+        Verb::Space(space) => space::run(target, space),
         Verb::Compact(compact) => maintain::compact(target, compact),
         Verb::Ingest(ingest) => tables::ingest(target, ingest),
         Verb::ExportTable(export) => tables::export(target, export),

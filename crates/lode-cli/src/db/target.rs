@@ -3,9 +3,10 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
-use lodestore::{Db, Family, FamilyOptions, Options};
+use lodestore::{Db, Family, FamilyOptions, Fs, Options, OsFs};
 
 use crate::failure::Failure;
 use crate::output::{Output, Style};
@@ -46,6 +47,11 @@ impl Target {
         path.ok_or_else(|| Failure::Usage("say which database: --db DIR".to_string()))
     }
 
+    /// The file system that databases are on.
+    pub fn fs(&self) -> Arc<dyn Fs> {
+        Arc::new(OsFs::new())
+    }
+
     /// Opens the database for reading only: nothing in it changes.
     pub fn open_for_reading(&self) -> Result<(Db, Family), Failure> {
         let db = Db::open_read_only(self.path()?, Options::default())?;
@@ -64,6 +70,11 @@ impl Target {
             (None, Absent::Refuse) => return Err(self.no_family(&db)),
         };
         Ok((db, family))
+    }
+
+    /// The name of the family.
+    pub fn family(&self) -> &str {
+        &self.family
     }
 
     fn no_family(&self, db: &Db) -> Failure {

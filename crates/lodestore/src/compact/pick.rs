@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::key::KeyOrder;
 use crate::tables::TableFile;
-use crate::version::{KeyRange, Version};
+use crate::version::{KeyRange, LEVELS, Version};
 
 pub(crate) use inside::tables_inside;
 pub(crate) use parts::cuts;
@@ -184,6 +184,24 @@ pub(crate) fn pick(version: &Version, limits: &Limits, running: &Running) -> Opt
         _ => picker.level(level),
     });
     by_size.or_else(|| picker.tombstones())
+}
+
+/// How full each level is, for reports: from 1 on, it should be compacted; at
+/// most 100, which is that of a level that should be empty. The last one has no
+/// size to keep: 0.
+pub(crate) fn scores(version: &Version, limits: &Limits) -> [f64; LEVELS] {
+    let targets = Targets::of(version, limits);
+    std::array::from_fn(|level| {
+        let here = version.level(level);
+        match level {
+            0 => {
+                let by_count = here.tables().len() as f64 / limits.level0_files.max(1) as f64;
+                by_count.max(here.bytes() as f64 / limits.level1_bytes.max(1) as f64)
+            }
+            BOTTOM => 0.0,
+            _ => (here.bytes() as f64 / targets.bytes[level].max(1) as f64).min(100.0),
+        }
+    })
 }
 
 /// The compaction of level 0 that is due and can be done now.

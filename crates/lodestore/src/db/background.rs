@@ -12,6 +12,7 @@ use crate::batch::FamilyId;
 use crate::compact::pick::Running;
 use crate::error::{Error, Result};
 use crate::scheduler::{Lane, Scheduler};
+use crate::stats::Statistics;
 use crate::sync::thread::{Panic, catch_panic};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -66,13 +67,15 @@ pub(crate) struct BackgroundState {
 }
 
 /// A compaction at work, in numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Work {
     /// From, to.
     pub(crate) levels: (usize, usize),
     pub(crate) tables: usize,
     pub(crate) bytes: u64,
     pub(crate) begin: Duration,
+    /// What it has read so far.
+    pub(crate) reads: Arc<Statistics>,
 }
 
 impl BackgroundState {
@@ -87,7 +90,8 @@ impl BackgroundState {
         self.compactions += 1;
         let levels = (plan.level_from, plan.level_to);
         let (tables, bytes) = (plan.tables().count(), plan.bytes());
-        self.at_work.insert(job.number(), Work { levels, tables, bytes, begin });
+        let reads = Arc::clone(job.reads());
+        self.at_work.insert(job.number(), Work { levels, tables, bytes, begin, reads });
     }
 
     /// Threads that compactions and their helpers keep busy.
@@ -111,13 +115,15 @@ impl BackgroundState {
     }
 
     /// Counts what a compaction that ends now has taken off writers' hands.
-    pub(crate) fn measure(&mut self, job: &Job, end: Duration) {
-        let Some(work) = self.at_work.get(&job.number()) else { return };
+    /// Gives when it began.
+    pub(crate) fn measure(&mut self, job: &Job, end: Duration) -> Option<Duration> {
+        let work = self.at_work.get(&job.number())?;
         let bytes = job.user_bytes();
         if work.levels.0 == 0 {
             self.meters.level0.add(work.begin, end, bytes);
         }
         self.meters.compaction.add(work.begin, end, bytes);
+        Some(work.begin)
     }
 }
 

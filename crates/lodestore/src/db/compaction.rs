@@ -9,10 +9,11 @@ use crate::compact::run::{Grandparents, NewTable, Outputs, Part, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::key::{SEQUENCE_MAX, SequenceNumber};
+use crate::latency::Operation;
 use crate::limiter::Purpose;
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::range_deletes::Fragments;
-use crate::stats::Counter;
+use crate::stats::{Counter, LevelTraffic, Statistics};
 use crate::sync::Arc;
 use crate::table::ReadContext;
 use crate::table::meta::TableMeta;
@@ -32,6 +33,8 @@ pub(crate) struct Job {
     /// flushed and freed meanwhile.
     version: Arc<Version>,
     plan: Plan,
+    /// What it has read so far; apart from what lookups and cursors read.
+    reads: Arc<Statistics>,
 }
 
 impl Job {
@@ -39,8 +42,16 @@ impl Job {
         self.family.id
     }
 
+    pub(crate) fn new(family: &Arc<FamilyCore>, version: Arc<Version>, plan: Plan) -> Job {
+        Job { family: Arc::clone(family), version, plan, reads: Arc::default() }
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    pub(crate) fn reads(&self) -> &Arc<Statistics> {
+        &self.reads
     }
 
     /// A table is in one plan at a time: its first input names a job.
@@ -110,7 +121,7 @@ impl Engine {
             deleting.for_each(|file| drop(file.table()));
             let plan = pick(&version, &limits, &state.running_of(family.id))?;
             let debt_bytes = pick::debt_bytes(&version, &limits);
-            Some((debt_bytes, Job { family: Arc::clone(family), version, plan }))
+            Some((debt_bytes, Job::new(family, version, plan)))
         });
         jobs.max_by_key(|(debt_bytes, _)| *debt_bytes).map(|(_, job)| job)
     }
@@ -153,7 +164,11 @@ impl Engine {
         let place =
             |table: &Arc<TableFile>| (job.family().0, job.plan.level_to, table.meta.clone());
         edit.tables_added = moved.map(place).collect();
-        self.shared.statistics.add(Counter::TrivialMoves, edit.tables_added.len() as u64);
+        let statistics = &self.shared.statistics;
+        statistics.add(Counter::TrivialMoves, edit.tables_added.len() as u64);
+        let bytes_moved = job.plan.bytes();
+        let moved = LevelTraffic { bytes_moved, ..LevelTraffic::default() };
+        statistics.add_traffic(job.plan.level_to, moved);
         self.install(job, edit)
     }
 
@@ -162,7 +177,13 @@ impl Engine {
             job.family.views.install(Arc::clone(version), None);
         });
         installed.map_err(Failed::Installing)?;
-        self.background.lock().measure(job, self.shared.scheduler.now());
+        let end = self.shared.scheduler.now();
+        let begin = self.background.lock().measure(job, end);
+        if !job.plan.trivial_move
+            && let Some(begin) = begin
+        {
+            self.shared.count_time(Operation::Compaction, end.saturating_sub(begin));
+        }
         self.update_pressure();
         Ok(())
     }
@@ -219,7 +240,8 @@ impl Engine {
     fn input_cursor(&self, job: &Job, inputs: &[Vec<Arc<TableFile>>; 2]) -> Result<impl Cursor> {
         let order = job.family.order();
         let buffers = Charge::new(&self.shared.memory, Item::Compactions);
-        let context = ReadContext { buffers, ..job.family.context(false).clone() };
+        let statistics = Arc::clone(&job.reads);
+        let context = ReadContext { buffers, statistics, ..job.family.context(false).clone() };
         let mut sources = Vec::new();
         for (side, tables) in inputs.iter().enumerate() {
             let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
@@ -244,16 +266,22 @@ impl Engine {
         outputs: &[TableMeta],
         entries_in: u64,
     ) {
+        let statistics = &self.shared.statistics;
+        for (level, tables) in [job.plan.level_from, job.plan.level_to].into_iter().zip(read) {
+            let bytes_read = tables.iter().map(|table| table.meta.bytes).sum();
+            statistics.add_traffic(level, LevelTraffic { bytes_read, ..LevelTraffic::default() });
+        }
+        let bytes_written = outputs.iter().map(|table| table.bytes).sum();
+        let written = LevelTraffic { bytes_written, ..LevelTraffic::default() };
+        statistics.add_traffic(job.plan.level_to, written);
         let read: Vec<_> = read.iter().flatten().collect();
         let bytes_read = read.iter().map(|table| table.meta.bytes).sum();
         let tables_dropped = job.plan.tables().count() - read.len();
-        let written: u64 = outputs.iter().map(|table| table.bytes).sum();
         let entries_out: u64 = outputs.iter().map(|table| table.entries).sum();
-        let statistics = &self.shared.statistics;
         statistics.add(Counter::Compactions, 1);
         statistics.add(Counter::CompactionBytesRead, bytes_read);
         statistics.add(Counter::TablesDropped, tables_dropped as u64);
-        statistics.add(Counter::CompactionBytesWritten, written);
+        statistics.add(Counter::CompactionBytesWritten, bytes_written);
         statistics.add(Counter::CompactionEntriesDropped, entries_in - entries_out.min(entries_in));
     }
 
@@ -326,7 +354,7 @@ impl Engine {
                         RangeStep::Done => return Ok(()),
                         RangeStep::Wait => state = self.background.wait(state),
                         RangeStep::Run(plan) => {
-                            let job = Job { family: Arc::clone(family), version, plan };
+                            let job = Job::new(family, version, plan);
                             state.begin(&job, self.shared.scheduler.now());
                             break job;
                         }

@@ -4,6 +4,7 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::budget::{Charge, Item, Reservation};
 use crate::error::{Error, Result};
+use crate::latency::Operation;
 use crate::stats::Counter;
 use crate::sync::Arc;
 use crate::visible::{Bounds, VisibleCursor};
@@ -160,7 +161,7 @@ impl DbCursor {
     fn seeking(&mut self, seek: impl FnOnce(&mut VisibleCursor)) {
         self.family.shared.statistics.add(Counter::Seeks, 1);
         if let State::Walking(cursor) = &mut self.state {
-            seek(cursor);
+            self.family.shared.timed(Operation::Seek, || seek(cursor));
         }
     }
 

@@ -18,6 +18,7 @@ use super::family::{Families, FamilyCore, Shared};
 use super::flush::SealGroup;
 use super::health::Health;
 use super::logs::Logs;
+use super::publish::Publisher;
 use super::stalls::StallLog;
 use super::write::CommitQueue;
 
@@ -41,6 +42,8 @@ pub(crate) struct Engine {
     /// Length of the log segment being written.
     pub(crate) log_bytes: AtomicU64,
     pub(crate) stalls: StallLog,
+    /// Tells other processes how the database is.
+    pub(crate) publisher: Publisher,
     /// Limits what flushes and compactions write.
     pub(crate) limiter: Option<Arc<Tenant>>,
     /// Held while the database is open; `None` for read-only openers.
@@ -221,6 +224,7 @@ impl Engine {
     /// Ends all work of this database and releases its lock. Called once, when
     /// the last handle goes.
     pub(crate) fn close(self: &Arc<Self>) {
+        self.stop_publishing();
         if !self.read_only {
             if !self.options.logging {
                 // Without a log, memory is all there is. Who wants to know

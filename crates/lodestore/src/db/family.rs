@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::batch::{FamilyId, WriteBatch};
 use crate::budget::{Account, Charge, Item};
@@ -10,6 +11,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::KeyOrder;
+use crate::latency::{self, Operation};
 use crate::options::{FamilyOptions, IngestOptions, WriteOptions};
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
@@ -40,11 +42,31 @@ pub(crate) struct Shared {
     pub(crate) home: Arc<TableHome>,
     pub(crate) snapshots: Arc<SnapshotList>,
     pub(crate) visible: VisibleSequence,
+    /// Whether operations are timed.
+    pub(crate) latencies: bool,
 }
 
 impl Shared {
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.snapshots.take(|| self.visible.get())
+    }
+
+    /// Does `work`, and times it if it is its turn.
+    #[inline]
+    pub(crate) fn timed<T>(&self, operation: Operation, work: impl FnOnce() -> T) -> T {
+        let begin = if self.latencies { latency::begin(operation) } else { None };
+        let done = work();
+        if let Some(begin) = begin {
+            self.statistics.time_since(operation, begin);
+        }
+        done
+    }
+
+    /// Counts how long something took that has read the clock anyway.
+    pub(crate) fn count_time(&self, operation: Operation, time: Duration) {
+        if self.latencies {
+            self.statistics.time(operation, time);
+        }
     }
 }
 
@@ -278,7 +300,17 @@ impl Family {
     /// [`Family::get`], with options. Bounds and prefix are for cursors.
     #[inline]
     pub fn get_with(&self, options: &ReadOptions, key: &[u8]) -> Result<Option<Value>> {
-        self.core.get(options, key)
+        self.core.shared.timed(Operation::Get, || self.core.get(options, key))
+    }
+
+    /// Looks `key` up as [`Family::get_with`] does, and tells where it looked,
+    /// what it read and why it ended as it did.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another database's snapshot. A lookup that fails
+    /// is an [`Outcome::Failed`](super::Outcome::Failed).
+    pub fn explain(&self, options: &ReadOptions, key: &[u8]) -> Result<super::Explanation> {
+        self.core.explain(options, key)
     }
 
     /// The newest values of many keys, all of one state, in the order of
@@ -294,7 +326,7 @@ impl Family {
         options: &ReadOptions,
         keys: &[K],
     ) -> Vec<Result<Option<Value>>> {
-        self.core.multi_get(options, keys)
+        self.core.shared.timed(Operation::MultiGet, || self.core.multi_get(options, keys))
     }
 
     /// A cursor over the state at this moment. It has no position yet.
@@ -387,6 +419,11 @@ impl Family {
     /// guide for the names.
     pub fn property(&self, name: &str) -> Option<String> {
         self.handle.engine.property(&self.core, name)
+    }
+
+    /// The names that [`Family::property`] knows, aliases apart.
+    pub fn property_names() -> impl Iterator<Item = String> {
+        super::properties::property_names()
     }
 
     /// Sizes and counts of this family.

@@ -12,10 +12,11 @@ use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::key::FileId;
+use crate::latency::Operation;
 use crate::limiter::Purpose;
 use crate::memtable::Memtable;
 use crate::range_deletes::Fragments;
-use crate::stats::Counter;
+use crate::stats::{Counter, LevelTraffic};
 use crate::sync::{Arc, Mutex};
 use crate::table::TableBuilder;
 use crate::table::meta::TableMeta;
@@ -56,6 +57,7 @@ impl Engine {
         let bytes = group.members.iter().map(|(_, memtable)| memtable.memory_bytes() as u64).sum();
         let end = self.shared.scheduler.now();
         self.background.lock().meters.flush.add(begin, end, bytes);
+        self.shared.count_time(Operation::Flush, end.saturating_sub(begin));
         self.update_pressure();
         self.logs.retire(self.versions.log_number_min());
         Ok(())
@@ -103,7 +105,9 @@ impl Engine {
         let (tables, _) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
         let statistics = &self.shared.statistics;
         statistics.add(Counter::Flushes, 1);
-        statistics.add(Counter::FlushBytes, tables.iter().map(|table| table.bytes).sum());
+        let bytes_written = tables.iter().map(|table| table.bytes).sum();
+        statistics.add(Counter::FlushBytes, bytes_written);
+        statistics.add_traffic(0, LevelTraffic { bytes_written, ..LevelTraffic::default() });
         Ok(tables)
     }
 

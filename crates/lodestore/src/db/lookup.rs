@@ -7,11 +7,13 @@
 //! A range delete ends the search like a delete: what is older than it is hidden,
 //! and every source after the one that has it is older.
 //!
-//! `get` drives one machine, `multi_get` many at once; an asynchronous get can
-//! drive the same one.
+//! `get` drives one machine, `multi_get` many at once; `explain` drives one
+//! that tells an [`Observer`] of each step. An asynchronous get can drive the
+//! same one.
 
 use std::ops::ControlFlow;
 
+use crate::cache::BlockKind;
 use crate::error::{Error, Result};
 use crate::key::{
     KeyOrder, Kind, SequenceNumber, Trailer, kind_of, sequence_of, trailer_visible_at,
@@ -38,8 +40,41 @@ pub(crate) enum Step<'v> {
     Done,
 }
 
+/// Is told what a lookup comes by. Ordinary lookups tell `()`, which costs
+/// nothing: the calls are compiled away.
+pub(crate) trait Observer {
+    /// A memtable is searched: the active one first, then the newest sealed one.
+    #[inline(always)]
+    fn memtable(&mut self) {}
+    /// A table of level 0 does not have the key in its range.
+    #[inline(always)]
+    fn passed_over(&mut self) {}
+    /// A table is searched.
+    #[inline(always)]
+    fn table(&mut self, level: usize, file: &TableFile) {
+        let _ = (level, file);
+    }
+    /// The table's filter was asked.
+    #[inline(always)]
+    fn filter(&mut self, may_contain: bool) {
+        let _ = may_contain;
+    }
+    /// The newest range delete of this place that covers the key has a number.
+    #[inline(always)]
+    fn range_delete(&mut self, sequence: SequenceNumber) {
+        let _ = sequence;
+    }
+    /// The next older version of the key was met; `hidden` by a range delete.
+    #[inline(always)]
+    fn version(&mut self, trailer: Trailer, value: &[u8], hidden: bool) {
+        let _ = (trailer, value, hidden);
+    }
+}
+
+impl Observer for () {}
+
 /// The search for one key in one view at one sequence number.
-pub(crate) struct Lookup<'v, 'k> {
+pub(crate) struct Lookup<'v, 'k, O = ()> {
     key: LookupKey<'k>,
     sequence: SequenceNumber,
     order: &'v KeyOrder,
@@ -52,7 +87,10 @@ pub(crate) struct Lookup<'v, 'k> {
     open: Option<(&'v Arc<Table>, BlockRef)>,
     /// The way through that table, if its index is partitioned.
     held: Option<Held>,
+    /// That table's filter let the key pass, and no version was met there yet.
+    is_suspect: bool,
     answer: Answer,
+    observer: O,
 }
 
 /// What was found so far.
@@ -67,10 +105,16 @@ struct Answer {
 }
 
 impl Answer {
+    /// True if a range delete hides the version.
+    #[inline]
+    fn hides(&self, trailer: Trailer) -> bool {
+        sequence_of(trailer) < self.deleted_at
+    }
+
     /// Takes in the next older version of the key.
     #[inline]
     fn meet(&mut self, trailer: Trailer, value: impl FnOnce() -> Value) -> ControlFlow<()> {
-        if sequence_of(trailer) < self.deleted_at {
+        if self.hides(trailer) {
             self.resolved = true;
             return ControlFlow::Break(());
         }
@@ -98,6 +142,21 @@ impl<'v, 'k> Lookup<'v, 'k> {
         user_key: &'k [u8],
         sequence: SequenceNumber,
     ) -> Lookup<'v, 'k> {
+        Lookup::start_observed(view, order, statistics, user_key, sequence, ())
+    }
+}
+
+impl<'v, 'k, O: Observer> Lookup<'v, 'k, O> {
+    /// [`Lookup::start`], with someone to tell.
+    #[inline]
+    pub(crate) fn start_observed(
+        view: &'v View,
+        order: &'v KeyOrder,
+        statistics: &'v Statistics,
+        user_key: &'k [u8],
+        sequence: SequenceNumber,
+        observer: O,
+    ) -> Lookup<'v, 'k, O> {
         let answer = Answer {
             resolved: false,
             deleted_at: 0,
@@ -115,7 +174,9 @@ impl<'v, 'k> Lookup<'v, 'k> {
             index: 0,
             open: None,
             held: None,
+            is_suspect: false,
             answer,
+            observer,
         };
         for table in std::iter::once(&view.active).chain(&view.sealed) {
             if lookup.answer.resolved {
@@ -126,10 +187,18 @@ impl<'v, 'k> Lookup<'v, 'k> {
         lookup
     }
 
+    /// Whom the lookup tells.
+    pub(crate) fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     fn search_memtable(&mut self, table: &Arc<Memtable>) {
-        let answer = &mut self.answer;
+        let (answer, observer) = (&mut self.answer, &mut self.observer);
+        observer.memtable();
         answer.deleted_at = table.range_deleted(self.key.user_key(), self.sequence);
+        observer.range_delete(answer.deleted_at);
         table.get(self.key.user_key(), self.key.trailer_max(), |trailer, value| {
+            observer.version(trailer, value, answer.hides(trailer));
             answer.meet(trailer, || Value::in_memtable(table, value))
         });
         answer.resolved |= answer.deleted_at > 0;
@@ -154,12 +223,17 @@ impl<'v, 'k> Lookup<'v, 'k> {
                 return Step::Done;
             };
             let Some(table) = file.opened() else { return Step::Table(file) };
+            self.observer.table(self.level, file);
             self.pass_candidate();
             if file.meta.range_tombstones > 0 {
                 let deletes = table.range_deletes();
                 self.answer.deleted_at = deletes.covering(self.key.user_key(), self.sequence);
+                self.observer.range_delete(self.answer.deleted_at);
             }
             let need = table.begin(&self.key);
+            if table.has_resident_filter() && need != Need::Denied {
+                self.pass_filter();
+            }
             self.go_on(table, need);
         }
     }
@@ -168,20 +242,39 @@ impl<'v, 'k> Lookup<'v, 'k> {
     #[inline]
     pub(crate) fn supply(&mut self, block: Block) {
         let (table, wanted) = self.open.expect("a block is supplied only when asked for");
-        let answer = &mut self.answer;
-        let need = table.supply(wanted, &block, &self.key, &mut self.held, |trailer, value| {
+        let Lookup { key, held, answer, observer, is_suspect, .. } = self;
+        let need = table.supply(wanted, &block, key, held, |trailer, value| {
+            *is_suspect = false;
+            observer.version(trailer, value, answer.hides(trailer));
             answer.meet(trailer, || Value::in_block(block.clone(), block.range_of(value)))
         });
+        if wanted.kind == BlockKind::Filter && need != Need::Denied {
+            self.pass_filter();
+        }
         self.go_on(table, need);
+    }
+
+    /// The filter of the table that is being searched did not deny the key.
+    #[inline]
+    fn pass_filter(&mut self) {
+        self.statistics.add(Counter::FilterPassed, 1);
+        self.observer.filter(true);
+        self.is_suspect = true;
     }
 
     #[inline]
     fn go_on(&mut self, table: &'v Arc<Table>, need: Need) {
         self.open = match need {
             Need::Block(block) => Some((table, block)),
-            Need::Nothing => None,
+            Need::Nothing => {
+                if std::mem::take(&mut self.is_suspect) {
+                    self.statistics.add(Counter::FilterFalsePositive, 1);
+                }
+                None
+            }
             Need::Denied => {
                 self.statistics.add(Counter::FilterUseful, 1);
+                self.observer.filter(false);
                 None
             }
         };
@@ -220,6 +313,7 @@ impl<'v, 'k> Lookup<'v, 'k> {
             {
                 return Some(file);
             }
+            self.observer.passed_over();
             self.index += 1;
         }
         while self.level < LEVELS {

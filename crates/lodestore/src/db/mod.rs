@@ -6,12 +6,12 @@
 //! | `engine` | what they share; sealing of memtables |
 //! | `write`, `commit`, `logs`, `sealed` | group commit: log, memtables, publication |
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
-//! | `lookup`, `read`, `value` | point lookups |
+//! | `lookup`, `read`, `value`, `explain` | point lookups, and what one did |
 //! | `cursor` | walking over keys |
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
-//! | `families`, `checkpoint`, `ingest`, `updates`, `verify`, `properties` | the rest of the surface |
+//! | `families`, `checkpoint`, `ingest`, `updates`, `verify`, `properties`, `publish` | the rest of the surface |
 
 mod snapshot;
 mod value;
@@ -22,6 +22,7 @@ mod health;
 mod lookup;
 mod family;
 mod read;
+mod explain;
 mod cursor;
 mod commit;
 mod sealed;
@@ -45,9 +46,13 @@ mod ingest;
 mod updates;
 mod verify;
 mod properties;
+mod publish;
 mod handle;
 
 pub use cursor::{DbCursor, Range};
+pub use explain::{
+    BlockSource, BlockUse, Explanation, FilterAnswer, Outcome, Place, Searched, VersionMet,
+};
 pub use family::Family;
 pub use handle::Db;
 pub use ingest::{IngestReport, IngestedTable};

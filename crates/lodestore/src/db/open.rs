@@ -37,6 +37,7 @@ use super::engine::Engine;
 use super::family::{DEFAULT_NAME, Families, FamilyCore, Shared};
 use super::health::Health;
 use super::logs::{ActiveLog, Logs};
+use super::publish::Publisher;
 use super::replay;
 use super::snapshot::SnapshotList;
 use super::stalls::StallLog;
@@ -84,12 +85,16 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     engine.lend_memory();
     engine.update_pressure();
     engine.start_compactions();
+    engine.start_publishing();
     Ok(engine)
 }
 
 /// Opens a database for reading: nothing is written, nothing locked.
 pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     options.validate()?;
+    if options.status_interval.is_some() {
+        return Err(Error::invalid("status_interval: who opens for reading only writes nothing"));
+    }
     let options = with_file_limit(options);
     let fs = Arc::clone(&options.fs);
     let recovered = manifest::recover(&fs, directory)?;
@@ -207,6 +212,7 @@ impl Opening {
             statistics: options.statistics.clone().unwrap_or_default(),
             snapshots: Arc::new(SnapshotList::default()),
             visible: VisibleSequence::new(state.last_sequence),
+            latencies: options.latencies,
         };
         Ok(Opening { options, shared: Arc::new(shared), state, families, notes })
     }
@@ -263,6 +269,7 @@ impl Opening {
             is_pressed: AtomicBool::new(false),
             log_bytes: AtomicU64::new(0),
             stalls: StallLog::default(),
+            publisher: Publisher::default(),
             limiter,
             lock: Mutex::new(None),
             read_only,
@@ -338,7 +345,8 @@ fn remove_leftovers(engine: &Engine) -> Result<()> {
             Some(FileKind::Table(number)) => is_table(number),
             Some(FileKind::Manifest(number)) => number == manifest.number,
             Some(FileKind::Log(number)) => logs.contains(&number),
-            Some(FileKind::Temporary(_)) => false,
+            // What a process that was killed has told of itself is stale.
+            Some(FileKind::Temporary(_) | FileKind::Status) => false,
             Some(FileKind::Current | FileKind::Lock) | None => true,
         };
         if !is_used {

@@ -4,13 +4,18 @@ use std::fmt::Write;
 
 use crate::budget::Item;
 use crate::cache::BlockKind;
+use crate::compact::pick;
 use crate::error::Result;
-use crate::stats::Counter;
+use crate::latency::Operation;
+use crate::stats::{Counter, LevelTraffic, Statistics};
 use crate::sync::Arc;
+use crate::version::LEVELS;
 
+use super::compaction::limits;
 use super::engine::Engine;
 use super::family::FamilyCore;
 use super::stalls;
+use super::view::View;
 
 /// One level of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +108,11 @@ pub struct Stats {
     pub slowdowns: u64,
     /// Writes that waited because background work was at a hard limit.
     pub stops: u64,
+    /// What flushes and compactions did with each level, from level 0 down.
+    pub traffic: Vec<LevelTraffic>,
+    /// How full each level of the family is, from level 0 down: from 1 on, it
+    /// should be compacted. The last level is never too full: 0.
+    pub scores: Vec<f64>,
 }
 
 impl Stats {
@@ -126,6 +136,55 @@ impl Stats {
     pub fn table_bytes(&self) -> u64 {
         self.levels.iter().map(|level| level.bytes).sum()
     }
+}
+
+/// What a property is computed from.
+struct Asked<'a> {
+    engine: &'a Engine,
+    family: &'a Arc<FamilyCore>,
+    stats: &'a Stats,
+    view: &'a View,
+}
+
+type Property = (&'static str, fn(&Asked<'_>) -> String);
+
+/// Every property that is not one of a level, without its prefix.
+const PROPERTIES: &[Property] = &[
+    ("stats", |asked| asked.engine.stats_text(asked.stats)),
+    ("levels", |asked| levels_text(asked.stats)),
+    ("tables", |asked| tables_text(asked.family)),
+    ("traffic", |asked| traffic_text(&asked.stats.traffic)),
+    ("latencies", |asked| latencies_text(&asked.engine.shared.statistics)),
+    ("memory", |asked| memory_text(&asked.stats.memory)),
+    ("stalls", |asked| stalls::table(&asked.engine.shared.statistics)),
+    ("long-waits", |asked| asked.engine.stalls.text()),
+    ("write-amplification", |asked| format!("{:.2}", asked.stats.write_amplification())),
+    ("table-bytes", |asked| asked.view.version.bytes().to_string()),
+    ("estimate-num-keys", |asked| {
+        (asked.view.version.entries() + asked.stats.memtable_entries).to_string()
+    }),
+    ("approximate-memory-usage", |asked| asked.stats.memory.total().to_string()),
+    ("cur-size-all-mem-tables", |asked| asked.stats.memtable_bytes.to_string()),
+    ("num-immutable-mem-table", |asked| asked.view.sealed.len().to_string()),
+    ("estimate-table-readers-mem", |asked| asked.stats.table_memory_bytes.to_string()),
+    ("block-cache-usage", |asked| asked.stats.cache_bytes.to_string()),
+    ("block-cache-capacity", |asked| asked.engine.shared.cache.capacity_bytes().to_string()),
+    ("num-snapshots", |asked| asked.engine.shared.snapshots.count().to_string()),
+    ("num-running-compactions", |asked| asked.engine.background.lock().compactions.to_string()),
+    ("recovery", |asked| asked.engine.recovery.join("\n")),
+    ("background-errors", |asked| asked.engine.background_errors().len().to_string()),
+    ("background-error", |asked| asked.engine.background_errors().join("\n")),
+];
+
+/// Other names of some of them.
+const ALIASES: &[(&str, &str)] =
+    &[("levelstats", "levels"), ("sstables", "tables"), ("total-sst-files-size", "table-bytes")];
+
+/// The names of all properties, with their prefix.
+pub(crate) fn property_names() -> impl Iterator<Item = String> {
+    let levels = (0..LEVELS).map(|level| format!("num-files-at-level{level}"));
+    let names = PROPERTIES.iter().map(|(name, _)| name.to_string());
+    names.chain(levels).map(|name| format!("lodestore.{name}"))
 }
 
 impl Engine {
@@ -174,10 +233,12 @@ impl Engine {
                 Counter::StopsDebt,
                 Counter::StopsMemory,
             ]),
+            traffic: self.shared.statistics.traffic(),
+            scores: pick::scores(&view.version, &limits(family)).to_vec(),
         }
     }
 
-    fn memory_stats(&self) -> MemoryStats {
+    pub(crate) fn memory_stats(&self) -> MemoryStats {
         let (memory, cache) = (&self.shared.memory, &self.shared.cache);
         let used = |item| memory.used(item) as u64;
         let cached = |kind| cache.used_bytes_of(kind) as u64;
@@ -200,40 +261,19 @@ impl Engine {
     pub(crate) fn property(&self, family: &Arc<FamilyCore>, name: &str) -> Option<String> {
         let prefixes = ["lodestore.", "leveldb.", "rocksdb."];
         let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-        let stats = self.stats(family);
         if let Some(level) = name.strip_prefix("num-files-at-level") {
             let level: usize = level.parse().ok()?;
-            return stats.levels.get(level).map(|l| l.files.to_string());
+            return self.stats(family).levels.get(level).map(|level| level.files.to_string());
         }
-        let view = family.views.keep();
-        let text = match name {
-            "stats" => self.stats_text(&stats),
-            "levels" | "levelstats" => levels_text(&stats),
-            "sstables" | "tables" => tables_text(family),
-            "memory" => memory_text(&stats.memory),
-            "approximate-memory-usage" => stats.memory.total().to_string(),
-            "cur-size-all-mem-tables" => stats.memtable_bytes.to_string(),
-            "block-cache-usage" => stats.cache_bytes.to_string(),
-            "block-cache-capacity" => self.shared.cache.capacity_bytes().to_string(),
-            "estimate-num-keys" => (view.version.entries() + stats.memtable_entries).to_string(),
-            "total-sst-files-size" | "table-bytes" => view.version.bytes().to_string(),
-            "estimate-table-readers-mem" => stats.table_memory_bytes.to_string(),
-            "num-immutable-mem-table" => view.sealed.len().to_string(),
-            "recovery" => self.recovery.join("\n"),
-            "num-snapshots" => self.shared.snapshots.count().to_string(),
-            "num-running-compactions" => self.background.lock().compactions.to_string(),
-            "background-errors" => self.background_errors().len().to_string(),
-            "background-error" => self.background_errors().join("\n"),
-            "stalls" => stalls::table(&self.shared.statistics),
-            "long-waits" => self.stalls.text(),
-            "write-amplification" => format!("{:.2}", stats.write_amplification()),
-            _ => return None,
-        };
-        Some(text)
+        let aliased = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let name = aliased.map_or(name, |(_, name)| name);
+        let (_, value) = PROPERTIES.iter().find(|(known, _)| *known == name)?;
+        let (stats, view) = (self.stats(family), family.views.keep());
+        Some(value(&Asked { engine: self, family, stats: &stats, view: &view }))
     }
 
     /// What keeps writes or compactions from going on, in words.
-    fn background_errors(&self) -> Vec<String> {
+    pub(crate) fn background_errors(&self) -> Vec<String> {
         let writing = self.health.check().err().map(|error| error.to_string());
         let state = self.background.lock();
         let flushes = state.retrying_flush.as_ref().map(|e| format!("flushes wait: {e}"));
@@ -264,6 +304,37 @@ fn levels_text(stats: &Stats) -> String {
         let LevelStats { files, bytes, entries } = level;
         writeln!(text, "{number:>5} {files:>9} {bytes:>15} {entries:>15}")
             .expect("a string takes what is written");
+    }
+    text
+}
+
+fn traffic_text(traffic: &[LevelTraffic]) -> String {
+    let mut text = String::from("level      bytes read   bytes written     bytes moved\n");
+    for (number, level) in traffic.iter().enumerate() {
+        let LevelTraffic { bytes_read, bytes_written, bytes_moved } = level;
+        writeln!(text, "{number:>5} {bytes_read:>15} {bytes_written:>15} {bytes_moved:>15}")
+            .expect("a string takes what is written");
+    }
+    text
+}
+
+/// In microseconds.
+fn latencies_text(statistics: &Statistics) -> String {
+    let names = ["samples", "mean", "p50", "p95", "p99", "p99.9", "longest us"];
+    let mut text = names
+        .iter()
+        .fold(format!("{:<10}", "operation"), |text, name| text + &format!(" {name:>10}"));
+    text.push('\n');
+    for operation in Operation::ALL {
+        let of = statistics.latency(operation);
+        write!(text, "{:<10} {:>10}", operation.name(), of.samples())
+            .expect("a string takes what is written");
+        let percentiles = [50.0, 95.0, 99.0, 99.9].map(|percent| of.percentile(percent));
+        for time in [of.mean()].into_iter().chain(percentiles).chain([of.max()]) {
+            write!(text, " {:>10.1}", time.as_nanos() as f64 / 1000.0)
+                .expect("a string takes what is written");
+        }
+        text.push('\n');
     }
     text
 }

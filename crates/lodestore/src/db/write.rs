@@ -15,6 +15,7 @@ use std::panic::resume_unwind;
 use crate::batch::{Record, WriteBatch};
 use crate::error::{Error, Result, StallCause};
 use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber};
+use crate::latency::Operation;
 use crate::options::WriteOptions;
 use crate::stats::Counter;
 use crate::sync::thread::catch_panic;
@@ -104,6 +105,14 @@ impl Engine {
     /// Commits `batch`, alone or with others. Gives the sequence number of its
     /// last record.
     pub(crate) fn write(
+        self: &Arc<Self>,
+        options: WriteOptions,
+        batch: &mut WriteBatch,
+    ) -> Result<SequenceNumber> {
+        self.shared.timed(Operation::Write, || self.queue_and_commit(options, batch))
+    }
+
+    fn queue_and_commit(
         self: &Arc<Self>,
         options: WriteOptions,
         batch: &mut WriteBatch,

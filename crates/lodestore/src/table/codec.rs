@@ -161,6 +161,17 @@ impl Compressor {
     }
 }
 
+/// The name of the codec that a type byte stands for.
+pub(super) fn name(kind: u8) -> &'static str {
+    match kind {
+        TYPE_NONE => "none",
+        TYPE_SNAPPY => "snappy",
+        TYPE_LZ4 => "lz4",
+        TYPE_ZSTD => "zstd",
+        _ => "unknown",
+    }
+}
+
 /// The checksum stored with a block, for the file's witness.
 pub(super) fn stored_checksum(stored: &[u8]) -> Option<u32> {
     stored.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))

@@ -11,24 +11,32 @@ use super::properties::Properties;
 use super::reader::check_header;
 
 /// A table by its own account.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Description {
+    footer: Footer,
     /// Without number and creation time.
     pub(crate) meta: TableMeta,
     /// The name of the order of its keys.
     pub(crate) order_name: String,
 }
 
+impl Description {
+    /// # Errors
+    /// `Incompatible` if this build may read the table but not rewrite it.
+    pub(crate) fn check_rewritable(&self, path: &Path) -> Result<()> {
+        self.footer.check_rewritable(path)
+    }
+}
+
 /// Reads header, footer and properties of `file`; `path` is named in errors.
 ///
 /// # Errors
 /// `Corruption` if it is no table or not the whole of one, `Incompatible` if
-/// another build wrote it and this one cannot read it, or not rewrite it.
+/// another build wrote it and this one cannot read it.
 pub(crate) fn describe(file: &dyn ReadableFile, path: &Path) -> Result<Description> {
     let bytes = file.length().map_err(|error| Error::io(path, "read length of", error))?;
     let footer = Footer::read(file, bytes, path)?;
     check_header(file, footer.id, path)?;
-    footer.check_rewritable(path)?;
     let missing = || Error::corruption(path, footer.offset, "the properties are missing");
     let section = footer.section(tag::PROPERTIES).ok_or_else(missing)?;
     let stored = format::read_section(file, section, footer.id, path)?;
@@ -49,5 +57,5 @@ pub(crate) fn describe(file: &dyn ReadableFile, path: &Path) -> Result<Descripti
         value_bytes: stated.value_bytes,
         ..TableMeta::default()
     };
-    Ok(Description { meta, order_name: stated.order_name })
+    Ok(Description { footer, meta, order_name: stated.order_name })
 }

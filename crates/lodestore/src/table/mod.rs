@@ -26,6 +26,7 @@
 //! | `cursor` | walking a table both ways |
 //! | `verify` | reading every byte and doubting all of it |
 //! | `describe` | what a table says of itself that no manifest describes |
+//! | `alone` | what a file tells without a manifest, for tools |
 //!
 //! Invariants: a block is validated once, when it is decoded, and trusted
 //! from then on; what a checksum covers includes the place of the bytes;
@@ -54,6 +55,7 @@ mod readahead;
 mod cursor;
 mod verify;
 mod describe;
+mod alone;
 
 #[cfg(test)]
 mod testing;
@@ -65,6 +67,7 @@ mod damage_tests;
 use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
 
+pub use alone::{BlockSummary, TableProperties};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;

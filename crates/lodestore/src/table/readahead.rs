@@ -102,6 +102,7 @@ impl Readahead {
         self.filled = 0;
         format::read_at(&*table.file, first, &mut self.buffer[..length], &table.path)?;
         (self.offset, self.filled) = (first, length);
+        context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, end - first);
         let span_bytes_max = context.buffers.buffer_bytes(SPAN_BYTES_MAX as usize) as u64;
         self.span_bytes = (self.span_bytes * 2).clamp(SPAN_BYTES_MIN, span_bytes_max);

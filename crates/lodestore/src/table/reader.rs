@@ -163,6 +163,12 @@ impl Table {
         self.directory.memory_bytes() + self.range_deletes.memory_bytes()
     }
 
+    /// True if [`Table::begin`] asks the filter: one is there, and in memory.
+    #[inline]
+    pub(crate) fn has_resident_filter(&self) -> bool {
+        matches!(&self.directory, Directory::Resident { filter: Some(_), .. })
+    }
+
     /// Number of blocks of entries.
     #[inline]
     pub(crate) fn blocks(&self) -> BlockIndex {
@@ -246,17 +252,20 @@ impl Table {
     ) -> Result<Block> {
         let stored = read.map_err(|error| Error::io(&self.path, "read", error))?;
         let block = self.decode_block(wanted, &stored)?;
+        context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, stored.len() as u64);
         self.keep_block(wanted, &block, context);
         Ok(block)
     }
 
-    fn load_block(&self, wanted: BlockRef, context: &ReadContext) -> Result<Block> {
+    /// The block from the file.
+    pub(crate) fn load_block(&self, wanted: BlockRef, context: &ReadContext) -> Result<Block> {
         let is_raw = self.properties.codec == codec::TYPE_NONE || wanted.kind == BlockKind::Filter;
         let block = match is_raw {
             true => self.load_in_place(wanted),
             false => self.load_through_scratch(wanted),
         }?;
+        context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, wanted.place.stored_bytes as u64);
         self.keep_block(wanted, &block, context);
         Ok(block)

@@ -22,6 +22,7 @@ use crate::version::state::FamilyState;
 
 /// Levels of a family: 0 to 6.
 pub(crate) const LEVELS: usize = 7;
+const _: () = assert!(LEVELS == crate::stats::LEVELS_COUNTED);
 
 /// Makes the open-table slot for a table that was added.
 pub(crate) type MakeTable<'a> = &'a dyn Fn(&TableMeta) -> Arc<TableFile>;

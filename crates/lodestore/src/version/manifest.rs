@@ -37,7 +37,7 @@ use crate::version::current;
 use crate::version::edit::VersionEdit;
 use crate::version::state::State;
 
-pub(crate) use recover::{Recovered, recover};
+pub(crate) use recover::{Recovered, current_path, read_identity, read_manifest, recover};
 
 /// The group goes on in the next record.
 const FLAG_MORE: u8 = 1;

@@ -41,7 +41,7 @@ use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
 use crate::record::BLOCK_BYTES;
 
 /// Where the first record starts.
-pub(super) const HEADER_BLOCK_BYTES: u64 = BLOCK_BYTES;
+pub(crate) const HEADER_BLOCK_BYTES: u64 = BLOCK_BYTES;
 const HEADER_BYTES: usize = 256;
 const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
@@ -231,19 +231,33 @@ pub(super) fn read(
     number: u64,
     access: Access,
 ) -> Result<Found> {
+    let mut found = Found::Nothing;
+    for header in read_copies(file, path, access)? {
+        match header.number == number {
+            true => return Ok(Found::Header(Box::new(header))),
+            // The block of a recycled file may be half the old one.
+            false => found = Found::Other { number: header.number },
+        }
+    }
+    Ok(found)
+}
+
+/// Reads the header of whatever segment `file` is: of two, the newer one.
+///
+/// # Errors
+/// As [`read`]; `Corruption` if there is no whole header.
+pub(crate) fn read_any(file: &dyn ReadableFile, path: &Path) -> Result<SegmentHeader> {
+    let copies = read_copies(file, path, Access::ReadOnly)?;
+    let newest = copies.into_iter().max_by_key(|header| header.number);
+    newest.ok_or_else(|| Error::corruption(path, 0, "this is no log, or its header is damaged"))
+}
+
+/// The copies of the header that are whole.
+fn read_copies(file: &dyn ReadableFile, path: &Path, access: Access) -> Result<Vec<SegmentHeader>> {
     let mut block = vec![0; HEADER_BLOCK_BYTES as usize];
     let length = file.length().map_err(|error| Error::io(path, "get length of", error))?;
     block.truncate(length.min(HEADER_BLOCK_BYTES) as usize);
     crate::fs::read_full_at(file, 0, &mut block).map_err(|error| Error::io(path, "read", error))?;
-    let mut found = Found::Nothing;
-    for at in COPIES_AT {
-        let copy = block.get(at..).unwrap_or_default();
-        match SegmentHeader::decode(copy, path, access)? {
-            Some(header) if header.number == number => return Ok(Found::Header(Box::new(header))),
-            // The block of a recycled file may be half the old one.
-            Some(header) => found = Found::Other { number: header.number },
-            None => {}
-        }
-    }
-    Ok(found)
+    let copies = COPIES_AT.iter().map(|&at| block.get(at..).unwrap_or_default());
+    copies.filter_map(|copy| SegmentHeader::decode(copy, path, access).transpose()).collect()
 }

@@ -1,6 +1,9 @@
 //! All integration tests of the engine in one binary: one link, one run.
 
 mod environment;
+mod explain;
+mod inspect;
+mod statistics;
 
 mod architecture;
 mod public_api;

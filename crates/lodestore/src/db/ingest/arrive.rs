@@ -81,6 +81,7 @@ impl Engine {
     ) -> Result<TableMeta> {
         let file = self.shared.fs.open(path).map_err(|error| Error::io(path, "open", error))?;
         let described = describe(&*file, source)?;
+        described.check_rewritable(source)?;
         let (meta, order) = (described.meta, family.order());
         let refuse = |what: String| Err(Error::invalid(format!("{} {what}", source.display())));
         if described.order_name != order.name() {

@@ -83,7 +83,7 @@ pub(crate) fn recover(fs: &Arc<dyn Fs>, directory: &Path) -> Result<Recovered> {
     };
     let path = directory.join(filename::manifest_name(number));
     let file = open(fs, &path)?;
-    let mut recovered = read_manifest(&file, &path)?;
+    let mut recovered = read_manifest(&file, &path, &mut |_, _| {})?;
     if (recovered.identity.number, recovered.identity.id) != (number, id) {
         let ManifestIdentity { number, id: found, .. } = recovered.identity;
         let what = format!("CURRENT names manifest {id}, but this is {found}, number {number}");
@@ -106,7 +106,7 @@ fn open(fs: &Arc<dyn Fs>, path: &Path) -> Result<Arc<dyn ReadableFile>> {
 
 fn number_of(file: FileKind) -> Option<u64> {
     match file {
-        FileKind::Current | FileKind::Lock => None,
+        FileKind::Current | FileKind::Lock | FileKind::Status => None,
         FileKind::Manifest(number)
         | FileKind::Log(number)
         | FileKind::Table(number)
@@ -159,7 +159,7 @@ fn creation_was_cut_short(fs: &Arc<dyn Fs>, directory: &Path, number: u64) -> bo
             return false;
         }
     }
-    match read_manifest(&file, &path) {
+    match read_manifest(&file, &path, &mut |_, _| {}) {
         Ok(whole) => {
             let families = &mut whole.state.families.values();
             whole.identity.predecessor == FileId(0) && families.all(|f| f.tables.is_empty())
@@ -182,8 +182,40 @@ fn foreign(fs: &Arc<dyn Fs>, directory: &Path, number: u64) -> Error {
     Error::incompatible(&current, what)
 }
 
-/// Everything that the bytes of one manifest say.
-pub(crate) fn read_manifest(file: &Arc<dyn ReadableFile>, path: &Path) -> Result<Recovered> {
+/// The path of the manifest that `CURRENT` names.
+///
+/// # Errors
+/// `Missing` if there is no `CURRENT`; `Corruption` if it is damaged; `Io`.
+pub(crate) fn current_path(fs: &dyn Fs, directory: &Path) -> Result<PathBuf> {
+    match current::read(fs, directory)? {
+        Some(Current::Ours { number, .. } | Current::NameAlone { number }) => {
+            Ok(directory.join(filename::manifest_name(number)))
+        }
+        None => Err(no_database(directory)),
+    }
+}
+
+/// Which manifest `file` is; its `edit` is the checkpoint's.
+pub(crate) fn read_identity(file: &dyn ReadableFile, path: &Path) -> Result<ManifestIdentity> {
+    Ok(read_header(file, path)?.identity)
+}
+
+/// Where an edit stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EditPlace {
+    /// Where its group's first record begins.
+    pub(crate) offset: u64,
+    pub(crate) edit: u64,
+    pub(crate) is_checkpoint: bool,
+}
+
+/// Everything that the bytes of one manifest say; `visit` is given each edit
+/// once it was applied.
+pub(crate) fn read_manifest(
+    file: &Arc<dyn ReadableFile>,
+    path: &Path,
+    visit: &mut dyn FnMut(EditPlace, &VersionEdit),
+) -> Result<Recovered> {
     let header = read_header(&**file, path)?;
     let id = header.identity.id;
     let start = HEADER_BYTES as u64;
@@ -191,7 +223,7 @@ pub(crate) fn read_manifest(file: &Arc<dyn ReadableFile>, path: &Path) -> Result
     let mut replay = Replay::new(path, &header);
     let end = loop {
         match records.next()? {
-            Next::Record { offset, payload } => replay.record(offset, payload)?,
+            Next::Record { offset, payload } => replay.record(offset, payload, visit)?,
             Next::End(end) => break end,
         }
     };
@@ -281,11 +313,19 @@ impl<'a> Replay<'a> {
         self.open.as_ref().map(|group| group.offset)
     }
 
-    fn record(&mut self, offset: u64, payload: &[u8]) -> Result<()> {
+    fn record(
+        &mut self,
+        offset: u64,
+        payload: &[u8],
+        visit: &mut dyn FnMut(EditPlace, &VersionEdit),
+    ) -> Result<()> {
         let (edit, flags, bytes) = self.prefix(offset, payload)?;
         let (kind, more) = (flags & !FLAG_MORE, flags & FLAG_MORE != 0);
         let group = match self.open.take() {
-            None if !more => return self.group(offset, edit, kind, bytes),
+            None if !more => {
+                let place = EditPlace { offset, edit, is_checkpoint: kind & FLAG_CHECKPOINT != 0 };
+                return self.group(place, bytes, visit);
+            }
             None => OpenGroup { offset, edit, flags: kind, bytes: bytes.to_vec() },
             Some(open) if (open.edit, open.flags) != (edit, kind) => {
                 let what = "a group of edits breaks off before another begins";
@@ -300,7 +340,8 @@ impl<'a> Replay<'a> {
             self.open = Some(group);
             return Ok(());
         }
-        self.group(group.offset, edit, kind, &group.bytes)
+        let is_checkpoint = kind & FLAG_CHECKPOINT != 0;
+        self.group(EditPlace { offset: group.offset, edit, is_checkpoint }, &group.bytes, visit)
     }
 
     fn prefix<'p>(&self, offset: u64, payload: &'p [u8]) -> Result<(u64, u8, &'p [u8])> {
@@ -318,8 +359,13 @@ impl<'a> Replay<'a> {
     }
 
     /// Applies a whole group.
-    fn group(&mut self, offset: u64, edit: u64, kind: u8, bytes: &[u8]) -> Result<()> {
-        let is_checkpoint = kind & FLAG_CHECKPOINT != 0;
+    fn group(
+        &mut self,
+        place: EditPlace,
+        bytes: &[u8],
+        visit: &mut dyn FnMut(EditPlace, &VersionEdit),
+    ) -> Result<()> {
+        let EditPlace { offset, edit, is_checkpoint } = place;
         let expected = if self.has_checkpoint { self.edit.checked_add(1) } else { Some(self.edit) };
         if is_checkpoint == self.has_checkpoint || Some(edit) != expected {
             let what = format!("edit {edit} does not follow edit {}", self.edit);
@@ -332,6 +378,7 @@ impl<'a> Replay<'a> {
             let change = decoded.map_err(|error| error.at(self.path, offset))?;
             let applied = self.state.apply(&change);
             applied.map_err(|what| Error::corruption(self.path, offset, what))?;
+            visit(place, &change);
         }
         self.has_checkpoint = true;
         self.edit = edit;

@@ -65,7 +65,7 @@ impl ReadableFile for Bytes {
 
 fn read(bytes: &[u8]) -> Result<Recovered> {
     let file: Arc<dyn ReadableFile> = Arc::new(Bytes(bytes.to_vec()));
-    read_manifest(&file, Path::new("MANIFEST-000001"))
+    read_manifest(&file, Path::new("MANIFEST-000001"), &mut |_, _| {})
 }
 
 const NAME: &str = "MANIFEST-000001";

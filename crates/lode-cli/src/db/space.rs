@@ -1,0 +1,196 @@
+//! `space`: what takes the space of a database, and how much of it is dead:
+//! overwritten, deleted, or what deletes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::Args;
+use lode_bench::{bytes_text, grouped, parse_count};
+use lodestore::inspect::{FamilyFiles, FileUse, SampledEntry, Survey, TableFile, TableInfo};
+use lodestore::{Db, Error, Family, Fs, KeyOrder, Kind, Options, Place, ReadOptions};
+use serde_json::{Value, json};
+
+use super::target::Target;
+use crate::Done;
+use crate::failure::Failure;
+
+/// `lode db space`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+How much is dead is estimated: of entries taken evenly from all tables of a level, each is
+looked up; it is alive if the lookup ends at it. Snapshots may still see what counts as dead.")]
+pub struct Space {
+    /// Entries of each level that are looked up; 0: do not estimate
+    #[arg(long, value_parser = parse_count, value_name = "N", default_value = "300")]
+    samples: u64,
+}
+
+/// A level of a family, added up.
+struct Row {
+    level: usize,
+    tables: usize,
+    bytes: u64,
+    entries: u64,
+    tombstones: u64,
+    range_deletes: u64,
+    sampled: Sampled,
+}
+
+/// Entries that were looked up.
+#[derive(Clone, Copy, Default)]
+struct Sampled {
+    entries: u64,
+    dead: u64,
+}
+
+impl Row {
+    /// Bytes of the level that are dead, if there is a sample to tell.
+    fn dead_bytes(&self) -> Option<u64> {
+        let Sampled { entries, dead } = self.sampled;
+        let part = dead as f64 / entries as f64;
+        (entries > 0).then(|| (self.bytes as f64 * part).round() as u64)
+    }
+}
+
+/// Prints it.
+pub fn run(target: &Target, space: &Space) -> Done {
+    let (fs, path) = (target.fs(), target.path()?);
+    let survey = Survey::read(&fs, path)?;
+    let db = match space.samples {
+        0 => None,
+        _ => Some(Db::open_read_only(path, Options::default())?),
+    };
+    let mut text = String::new();
+    let mut families = Vec::new();
+    for family in &survey.families {
+        let opened = db.as_ref().and_then(|db| db.family(&family.info.name));
+        let rows = rows(&*fs, path, family, opened.as_ref(), space.samples)?;
+        write_family(&mut text, &family.info.name, &rows);
+        families.push(family_object(&family.info.name, &rows));
+    }
+    let (uses, object) = uses(&survey);
+    text += &uses;
+    let mut output = target.output();
+    output.report(&text, json!({ "families": families, "files": object }))?;
+    output.finish()
+}
+
+fn rows(
+    fs: &dyn Fs,
+    directory: &Path,
+    files: &FamilyFiles,
+    family: Option<&Family>,
+    samples: u64,
+) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    for (level, tables) in files.levels.iter().enumerate().filter(|(_, t)| !t.is_empty()) {
+        let sum = |of: fn(&TableInfo) -> u64| tables.iter().map(of).sum::<u64>();
+        let bytes = sum(|table| table.bytes);
+        let mut sampled = Sampled::default();
+        for table in tables.iter().filter(|_| family.is_some()) {
+            // As many of each as its part of the level.
+            let count = (samples * table.bytes).div_ceil(bytes.max(1));
+            let path = directory.join(table.file_name());
+            let entries = match TableFile::open(fs, &path, KeyOrder::Bytewise) {
+                Ok(table) => table.sample(count as usize)?,
+                // Compacted meanwhile by another process.
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for entry in &entries {
+                let place = Place::Table { level, number: table.number };
+                sampled.entries += 1;
+                sampled.dead += u64::from(!is_alive(family.expect("checked"), place, entry)?);
+            }
+        }
+        rows.push(Row {
+            level,
+            tables: tables.len(),
+            bytes,
+            entries: sum(|table| table.entries),
+            tombstones: sum(|table| table.tombstones),
+            range_deletes: sum(|table| table.range_deletes),
+            sampled,
+        });
+    }
+    Ok(rows)
+}
+
+fn is_gone(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// True if a value follows from the entry: a lookup of its key counts it.
+fn is_alive(family: &Family, place: Place, entry: &SampledEntry) -> Result<bool, Failure> {
+    if matches!(entry.kind, Kind::Delete | Kind::SingleDelete) {
+        return Ok(false);
+    }
+    let told =
+        family.explain(&ReadOptions { fill_cache: false, ..Default::default() }, &entry.key)?;
+    let here = told.places.iter().find(|searched| searched.place == place);
+    let mut met = here.into_iter().flat_map(|searched| &searched.versions);
+    Ok(met.any(|met| !met.hidden && met.kind == Some(entry.kind) && met.sequence == entry.sequence))
+}
+
+fn write_family(text: &mut String, name: &str, rows: &[Row]) {
+    let _ = writeln!(text, "family {name}");
+    let _ = writeln!(
+        text,
+        "{:>5} {:>7} {:>11} {:>14} {:>14} {:>13} {:>11}",
+        "level", "tables", "size", "entries", "deletes", "range deletes", "dead about"
+    );
+    for row in rows {
+        let dead = row.dead_bytes().map_or("-".to_string(), bytes_text);
+        let _ = writeln!(
+            text,
+            "{:>5} {:>7} {:>11} {:>14} {:>14} {:>13} {:>11}",
+            row.level,
+            row.tables,
+            bytes_text(row.bytes),
+            grouped(row.entries),
+            grouped(row.tombstones),
+            grouped(row.range_deletes),
+            dead
+        );
+    }
+    text.push('\n');
+}
+
+fn family_object(name: &str, rows: &[Row]) -> Value {
+    let levels: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "level": row.level, "tables": row.tables, "bytes": row.bytes,
+                "entries": row.entries, "tombstones": row.tombstones,
+                "range_deletes": row.range_deletes, "dead_bytes_estimated": row.dead_bytes(),
+                "entries_sampled": row.sampled.entries,
+            })
+        })
+        .collect();
+    json!({ "name": name, "levels": levels })
+}
+
+/// Files and bytes by what they are for.
+fn uses(survey: &Survey) -> (String, Value) {
+    let names = [
+        (FileUse::Table, "tables"),
+        (FileUse::Log, "logs"),
+        (FileUse::Administration, "administration"),
+        (FileUse::Unreferenced, "unreferenced"),
+        (FileUse::Foreign, "foreign"),
+    ];
+    let mut text = format!("{:<15} {:>7} {:>12}\n", "files", "number", "size");
+    let mut object = serde_json::Map::new();
+    for (usage, name) in names {
+        let files = || survey.files.iter().filter(|file| file.usage == usage);
+        let bytes: u64 = files().map(|file| file.bytes).sum();
+        let count = files().count();
+        let _ = writeln!(text, "{name:<15} {count:>7} {:>12}", bytes_text(bytes));
+        object.insert(name.to_string(), json!({ "files": count, "bytes": bytes }));
+    }
+    for file in survey.files.iter().filter(|file| file.usage == FileUse::Unreferenced) {
+        let _ = writeln!(text, "unreferenced: {} {}", file.name, bytes_text(file.bytes));
+    }
+    (text, object.into())
+}

@@ -1,0 +1,108 @@
+//! What the parts of this module say of entries, tables and families.
+
+use crate::filename;
+use crate::key::{FileId, Kind, SequenceNumber};
+use crate::table::meta::TableMeta;
+use crate::version::FamilyDescriptor;
+
+/// Something that is stored of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The key; for a range delete, the first one that is deleted.
+    pub key: Vec<u8>,
+    /// Its sequence number; 0 once no snapshot could tell it from older ones.
+    pub sequence: SequenceNumber,
+    /// What is said of the key.
+    pub kind: Kind,
+    /// The value or operand; for a range delete, the first key after it that is
+    /// not deleted; empty for other deletes.
+    pub value: Vec<u8>,
+}
+
+/// A table, as the manifest describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableInfo {
+    /// The file's number.
+    pub number: u64,
+    /// The id that the file must have.
+    pub id: FileId,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Entries, deletes included.
+    pub entries: u64,
+    /// Deletes and single deletes among them.
+    pub tombstones: u64,
+    /// Range deletes.
+    pub range_deletes: u64,
+    /// Bytes of all keys, before compression.
+    pub key_bytes: u64,
+    /// Bytes of all values, before compression.
+    pub value_bytes: u64,
+    /// The first key.
+    pub smallest: Vec<u8>,
+    /// The last key, or where its last range delete ends.
+    pub largest: Vec<u8>,
+    /// The lowest sequence number in it.
+    pub sequence_min: SequenceNumber,
+    /// The highest one.
+    pub sequence_max: SequenceNumber,
+    /// The number that all entries count as having, whatever is in the file.
+    pub sequence_override: Option<SequenceNumber>,
+    /// When its data was first written, in seconds since 1970; 0: not known.
+    pub created_unix_seconds: u64,
+}
+
+impl TableInfo {
+    /// The name of its file.
+    pub fn file_name(&self) -> String {
+        filename::table_name(self.number)
+    }
+}
+
+impl From<&TableMeta> for TableInfo {
+    fn from(meta: &TableMeta) -> TableInfo {
+        TableInfo {
+            number: meta.number,
+            id: meta.id,
+            bytes: meta.bytes,
+            entries: meta.entries,
+            tombstones: meta.tombstones,
+            range_deletes: meta.range_tombstones,
+            key_bytes: meta.key_bytes,
+            value_bytes: meta.value_bytes,
+            smallest: meta.smallest.user_key.clone(),
+            largest: meta.largest.user_key.clone(),
+            sequence_min: meta.sequence_min,
+            sequence_max: meta.sequence_max,
+            sequence_override: meta.sequence_override,
+            created_unix_seconds: meta.created_unix_seconds,
+        }
+    }
+}
+
+/// What the manifest says of a family for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FamilyInfo {
+    /// Its number in batches and logs.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The name of its order of keys.
+    pub comparator: String,
+    /// The name of its merge operator.
+    pub merge_operator: Option<String>,
+}
+
+impl From<&FamilyDescriptor> for FamilyInfo {
+    fn from(descriptor: &FamilyDescriptor) -> FamilyInfo {
+        FamilyInfo {
+            id: descriptor.id,
+            name: descriptor.name.clone(),
+            comparator: descriptor.comparator.clone(),
+            merge_operator: descriptor.merge_operator.clone(),
+        }
+    }
+}

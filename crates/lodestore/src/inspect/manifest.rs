@@ -1,0 +1,208 @@
+//! One manifest, read by itself: its changes, and what they add up to.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::fs::{Fs, ReadableFile};
+use crate::key::{FileId, SequenceNumber, sequence_of};
+use crate::sync::Arc;
+use crate::version::VersionEdit;
+use crate::version::manifest::{self, ManifestIdentity, Recovered};
+
+use super::described::{FamilyInfo, TableInfo};
+use super::survey::FamilyFiles;
+
+/// A manifest, open for reading.
+#[derive(Debug)]
+pub struct ManifestFile {
+    path: PathBuf,
+    file: Arc<dyn ReadableFile>,
+    identity: ManifestIdentity,
+}
+
+/// What a manifest says of itself before its first edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ManifestHeader {
+    /// Its number, as in the file's name.
+    pub number: u64,
+    /// The file's identity, which `CURRENT` names.
+    pub id: FileId,
+    /// The database in which this line of manifests began.
+    pub database: FileId,
+    /// The manifest before it; zero if there was none.
+    pub predecessor: FileId,
+    /// When it was created, in seconds since 1970.
+    pub created_unix_seconds: u64,
+}
+
+/// Changes that were made together.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ManifestEdit {
+    /// Where its record begins in the file.
+    pub offset: u64,
+    /// Its place in the life of the database. Edits made as one have one number.
+    pub number: u64,
+    /// True for a part of the state that the manifest begins with.
+    pub checkpoint: bool,
+    /// What changes.
+    pub changes: Vec<Change>,
+}
+
+/// One change of what the database consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// File numbers from here on are free.
+    NextFile(u64),
+    /// No sequence number in the tables is higher.
+    LastSequence(SequenceNumber),
+    /// Family ids from here on are free.
+    NextFamily(u32),
+    /// A family is created.
+    FamilyCreated(FamilyInfo),
+    /// A family is dropped.
+    FamilyDropped(u32),
+    /// Logs below a number hold nothing more of a family.
+    LogNumber {
+        /// The family's id.
+        family: u32,
+        /// The first log that it still needs.
+        number: u64,
+    },
+    /// A table joins a level.
+    TableAdded {
+        /// The family's id.
+        family: u32,
+        /// The level.
+        level: usize,
+        /// The table.
+        table: Box<TableInfo>,
+    },
+    /// A table leaves a level.
+    TableDeleted {
+        /// The family's id.
+        family: u32,
+        /// The level.
+        level: usize,
+        /// The table's number.
+        number: u64,
+    },
+    /// Where the next compaction of a level begins.
+    CompactionCursor {
+        /// The family's id.
+        family: u32,
+        /// The level.
+        level: usize,
+        /// The last key, with its number, that was compacted; `None`: anew.
+        after: Option<(Vec<u8>, SequenceNumber)>,
+    },
+}
+
+/// What a manifest adds up to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ManifestSummary {
+    /// The number of the last edit that counts.
+    pub edit: u64,
+    /// File numbers from here on are free.
+    pub next_file: u64,
+    /// No sequence number in the tables is higher.
+    pub last_sequence: SequenceNumber,
+    /// The families with their tables.
+    pub families: Vec<FamilyFiles>,
+    /// Where an unfinished edit was left out at the end, and what is wrong.
+    pub torn: Option<(u64, String)>,
+}
+
+impl ManifestFile {
+    /// Opens the manifest `path`.
+    ///
+    /// # Errors
+    /// `Corruption` if its header is damaged; `Incompatible`; `Io`.
+    pub fn open(fs: &dyn Fs, path: &Path) -> Result<ManifestFile> {
+        let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
+        let identity = manifest::read_identity(&*file, path)?;
+        Ok(ManifestFile { path: path.to_path_buf(), file, identity })
+    }
+
+    /// The manifest that the database in `directory` uses.
+    ///
+    /// # Errors
+    /// `Missing` if there is no database; as [`ManifestFile::open`] else.
+    pub fn open_current(fs: &dyn Fs, directory: &Path) -> Result<ManifestFile> {
+        ManifestFile::open(fs, &manifest::current_path(fs, directory)?)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says of itself.
+    pub fn header(&self) -> ManifestHeader {
+        let ManifestIdentity { number, id, database_id, predecessor, .. } = self.identity;
+        let created_unix_seconds = self.identity.created_unix_seconds;
+        ManifestHeader { number, id, database: database_id, predecessor, created_unix_seconds }
+    }
+
+    /// Gives every edit to `visit`, in order, and then what they add up to.
+    ///
+    /// # Errors
+    /// `Corruption` at the first edit that makes no sense, or where durable ones
+    /// are missing; `Incompatible`; `Io`. What came before was visited.
+    pub fn read(&self, visit: &mut dyn FnMut(&ManifestEdit)) -> Result<ManifestSummary> {
+        let recovered = manifest::read_manifest(&self.file, &self.path, &mut |place, edit| {
+            visit(&ManifestEdit {
+                offset: place.offset,
+                number: place.edit,
+                checkpoint: place.is_checkpoint,
+                changes: changes(edit),
+            });
+        })?;
+        Ok(ManifestSummary::from(recovered))
+    }
+}
+
+impl From<Recovered> for ManifestSummary {
+    fn from(recovered: Recovered) -> ManifestSummary {
+        let Recovered { state, identity, torn, .. } = recovered;
+        ManifestSummary {
+            edit: identity.edit,
+            next_file: state.next_file_number,
+            last_sequence: state.last_sequence,
+            families: state.families.values().map(FamilyFiles::from).collect(),
+            torn: torn.map(|torn| (torn.offset, torn.what)),
+        }
+    }
+}
+
+/// The changes of an edit, in the order in which they count.
+fn changes(edit: &VersionEdit) -> Vec<Change> {
+    let mut changes = Vec::new();
+    changes.extend(edit.next_file_number.map(Change::NextFile));
+    changes.extend(edit.last_sequence.map(Change::LastSequence));
+    changes.extend(edit.next_family_id.map(Change::NextFamily));
+    changes.extend(edit.families_created.iter().map(|f| Change::FamilyCreated(f.into())));
+    let logs = edit.log_numbers.iter();
+    changes.extend(logs.map(|&(family, number)| Change::LogNumber { family, number }));
+    let deleted = edit.tables_deleted.iter();
+    changes.extend(deleted.map(|&(family, level, number)| Change::TableDeleted {
+        family,
+        level,
+        number,
+    }));
+    changes.extend(edit.tables_added.iter().map(|(family, level, meta)| Change::TableAdded {
+        family: *family,
+        level: *level,
+        table: Box::new(meta.into()),
+    }));
+    changes.extend(edit.cursors.iter().map(|cursor| Change::CompactionCursor {
+        family: cursor.family,
+        level: cursor.level,
+        after: cursor.after.as_ref().map(|key| (key.user_key.clone(), sequence_of(key.trailer))),
+    }));
+    changes.extend(edit.families_dropped.iter().map(|&family| Change::FamilyDropped(family)));
+    changes
+}

@@ -1,0 +1,199 @@
+//! One table, read by itself.
+
+use std::path::Path;
+
+use crate::budget::{Account, Budget, Charge, Item};
+use crate::cache::Cache;
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+use crate::fs::{Fs, ReadableFile};
+use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, kind_of, sequence_of};
+use crate::stats::Statistics;
+use crate::sync::Arc;
+use crate::table::meta::TableMeta;
+use crate::table::{BlockSummary, ReadContext, Table, TableCursor, TableProperties, describe};
+
+use super::described::Entry;
+
+/// One entry of many, see [`TableFile::sample`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SampledEntry {
+    /// The key.
+    pub key: Vec<u8>,
+    /// Its sequence number.
+    pub sequence: SequenceNumber,
+    /// What is said of the key.
+    pub kind: Kind,
+    /// Bytes of the value.
+    pub value_bytes: usize,
+}
+
+/// A table's file, open for reading.
+pub struct TableFile {
+    table: Arc<Table>,
+    order: KeyOrder,
+    context: ReadContext,
+}
+
+impl std::fmt::Debug for TableFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("TableFile").field(&self.table).finish()
+    }
+}
+
+impl TableFile {
+    /// Opens the table `path`, whose keys are in `order`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is in another order; `Incompatible`; `Corruption`
+    /// if its footer, its index or its properties are damaged; `Io`.
+    pub fn open(fs: &dyn Fs, path: &Path, order: KeyOrder) -> Result<TableFile> {
+        let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
+        let meta = describe(&*file, path)?.meta;
+        TableFile::of(file, path, &meta, order)
+    }
+
+    /// The table that the manifest describes by `meta`.
+    pub(super) fn of(
+        file: Arc<dyn ReadableFile>,
+        path: &Path,
+        meta: &TableMeta,
+        order: KeyOrder,
+    ) -> Result<TableFile> {
+        let cache = Cache::new(0);
+        let cache_file = cache.new_file();
+        let table = Table::open(file, path.to_path_buf(), meta, order.clone(), cache_file)?;
+        let account = Account::new(&Budget::unlimited());
+        let context = ReadContext {
+            cache,
+            fill_cache: false,
+            statistics: Arc::new(Statistics::default()),
+            buffers: Charge::new(&account, Item::Cursors),
+        };
+        Ok(TableFile { table: Arc::new(table), order, context })
+    }
+
+    /// What the table says of itself.
+    pub fn properties(&self) -> TableProperties {
+        self.table.summary()
+    }
+
+    /// Reads every byte and checks every checksum, the order of the entries,
+    /// index, filter and counts.
+    ///
+    /// # Errors
+    /// `Corruption` for the first thing that is wrong; `Io`.
+    pub fn verify(&self) -> Result<()> {
+        self.table.verify(&self.context).map(|_| ())
+    }
+
+    /// The blocks of entries, in order, each read and checked. The first one
+    /// that is damaged is an error, and the last item.
+    pub fn blocks(&self) -> impl Iterator<Item = Result<BlockSummary>> + '_ {
+        until_error(self.table.summaries(&self.context))
+    }
+
+    /// The range deletes, in order of their keys: for each number that holds in
+    /// a range, an entry.
+    pub fn range_deletes(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.table.range_deletes().deletes().map(|delete| Entry {
+            key: delete.start.to_vec(),
+            sequence: delete.sequence,
+            kind: Kind::RangeDelete,
+            value: delete.end.to_vec(),
+        })
+    }
+
+    /// The entries in order, range deletes apart. The first block that is
+    /// damaged gives an error, and nothing after it.
+    pub fn entries(&self) -> Entries {
+        let mut cursor = self.table.cursor(self.context.clone());
+        cursor.seek_to_first();
+        Entries { cursor, failed: false }
+    }
+
+    /// The entries from `key` on.
+    pub fn entries_from(&self, key: &[u8]) -> Entries {
+        let mut cursor = self.table.cursor(self.context.clone());
+        cursor.seek(key, TRAILER_NEWEST);
+        Entries { cursor, failed: false }
+    }
+
+    /// About `count` entries from blocks evenly over the table, without their
+    /// values.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`.
+    pub fn sample(&self, count: usize) -> Result<Vec<SampledEntry>> {
+        let sampled = self.table.sample(count, &self.context)?.into_iter();
+        let entry = |(key, trailer, value_bytes)| SampledEntry {
+            key,
+            sequence: sequence_of(trailer),
+            kind: kind_of(trailer).expect("blocks with other kinds are refused"),
+            value_bytes,
+        };
+        Ok(sampled.map(entry).collect())
+    }
+
+    /// What the table says of `key`: every version, and every range delete that
+    /// covers it.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`.
+    pub fn versions(&self, key: &[u8]) -> Result<Vec<Entry>> {
+        let is_key = |entry: &Result<Entry>| {
+            entry.as_ref().map_or(true, |entry| self.order.compare(&entry.key, key).is_eq())
+        };
+        let mut found: Vec<Entry> =
+            self.entries_from(key).take_while(is_key).collect::<Result<_>>()?;
+        found.extend(self.range_deletes().filter(|delete| covers(&self.order, delete, key)));
+        Ok(found)
+    }
+}
+
+/// True if the range delete deletes `key`.
+pub(super) fn covers(order: &KeyOrder, delete: &Entry, key: &[u8]) -> bool {
+    order.compare(&delete.key, key).is_le() && order.compare(key, &delete.value).is_lt()
+}
+
+/// The entries of a table.
+pub struct Entries {
+    cursor: TableCursor,
+    failed: bool,
+}
+
+impl std::fmt::Debug for Entries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entries").field("failed", &self.failed).finish()
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Result<Entry>> {
+        if !self.cursor.valid() {
+            let error = self.cursor.status().err().filter(|_| !self.failed)?;
+            self.failed = true;
+            return Some(Err(error));
+        }
+        let trailer = self.cursor.trailer();
+        let entry = Entry {
+            key: self.cursor.user_key().to_vec(),
+            sequence: sequence_of(trailer),
+            kind: kind_of(trailer).expect("blocks with other kinds are refused"),
+            value: self.cursor.value().to_vec(),
+        };
+        self.cursor.next();
+        Some(Ok(entry))
+    }
+}
+
+/// `items` up to the first error, which is the last one then.
+pub(super) fn until_error<T>(
+    items: impl Iterator<Item = Result<T>>,
+) -> impl Iterator<Item = Result<T>> {
+    let mut failed = false;
+    items.take_while(move |item| !std::mem::replace(&mut failed, item.is_err()))
+}

@@ -1,0 +1,158 @@
+//! A table without a manifest: what its file alone tells.
+
+use crate::error::Result;
+use crate::key::{FileId, SequenceNumber, Trailer};
+
+use super::block::Block;
+use super::codec;
+use super::directory::Directory;
+use super::locator::Locator;
+use super::reader::{BlockIndex, ReadContext, Table};
+
+/// What a table says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableProperties {
+    /// The file's random identity.
+    pub id: FileId,
+    /// Checksum over all checksums of the file.
+    pub checksum: u32,
+    /// The name of the order of its keys.
+    pub order_name: String,
+    /// How blocks that shrink are compressed: `"none"`, `"lz4"`, ...
+    pub compression: &'static str,
+    /// Where blocks were closed, in bytes before compression.
+    pub block_bytes: u64,
+    /// Blocks of entries.
+    pub blocks: u64,
+    /// Bytes that these take in the file.
+    pub data_bytes: u64,
+    /// True if index and filter are divided into parts that are read and
+    /// cached like blocks.
+    pub partitioned: bool,
+    /// Memory that index, filter and range deletes take while it is open.
+    pub resident_bytes: u64,
+    /// Entries, deletes included.
+    pub entries: u64,
+    /// Deletes and single deletes among them.
+    pub tombstones: u64,
+    /// Range deletes.
+    pub range_deletes: u64,
+    /// Bytes of all keys, before compression.
+    pub key_bytes: u64,
+    /// Bytes of all values, before compression.
+    pub value_bytes: u64,
+    /// The lowest sequence number in it.
+    pub sequence_min: SequenceNumber,
+    /// The highest one.
+    pub sequence_max: SequenceNumber,
+    /// The first key.
+    pub smallest: Vec<u8>,
+    /// The last key, or where its last range delete ends.
+    pub largest: Vec<u8>,
+}
+
+/// A block of entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlockSummary {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its bytes in the file.
+    pub stored_bytes: u64,
+    /// Its bytes in memory.
+    pub decoded_bytes: u64,
+    /// Entries in it.
+    pub entries: u64,
+    /// The first key.
+    pub first_key: Vec<u8>,
+}
+
+/// A prime that is large beside the entries of a block.
+const SAMPLE_STEP: usize = 1_000_003;
+
+impl Table {
+    /// What the table says of itself.
+    pub(crate) fn summary(&self) -> TableProperties {
+        let stated = &self.properties;
+        TableProperties {
+            id: self.id,
+            checksum: self.footer.witness,
+            order_name: stated.order_name.clone(),
+            compression: codec::name(stated.codec),
+            block_bytes: stated.block_bytes,
+            blocks: stated.blocks,
+            data_bytes: self.directory.data_end() - super::format::HEADER_BYTES as u64,
+            partitioned: matches!(self.directory, Directory::Partitioned(_)),
+            resident_bytes: self.memory_bytes() as u64,
+            entries: stated.entries,
+            tombstones: stated.tombstones,
+            range_deletes: stated.range_deletes,
+            key_bytes: stated.key_bytes,
+            value_bytes: stated.value_bytes,
+            sequence_min: stated.sequence_min,
+            sequence_max: stated.sequence_max,
+            smallest: stated.smallest.user_key.clone(),
+            largest: stated.largest.user_key.clone(),
+        }
+    }
+
+    /// Each block of entries, read from the file and checked.
+    pub(crate) fn summaries<'a>(
+        &'a self,
+        context: &'a ReadContext,
+    ) -> impl Iterator<Item = Result<BlockSummary>> + 'a {
+        let mut locator = Locator::default();
+        (0..self.blocks()).map(move |index| self.summarize(&mut locator, index, context))
+    }
+
+    /// About `count` entries from blocks all over the table: key, trailer and
+    /// length of the value.
+    pub(crate) fn sample(
+        &self,
+        count: usize,
+        context: &ReadContext,
+    ) -> Result<Vec<(Vec<u8>, Trailer, usize)>> {
+        let blocks = self.blocks() as usize;
+        let visited = count.min(blocks);
+        let of_each = count.div_ceil(visited.max(1));
+        let mut locator = Locator::default();
+        let mut sampled = Vec::new();
+        for nth in 0..visited {
+            let index = (2 * nth + 1) * blocks / (2 * visited);
+            let wanted = locator.locate(self, index as BlockIndex, context)?;
+            let block = self.load_block(wanted, context)?;
+            let (layout, bytes) = (block.layout(), &block.bytes()[..]);
+            let of_this = of_each.min(layout.count);
+            for part in 0..of_this {
+                // Where in the block changes from block to block.
+                let first = nth * SAMPLE_STEP + part * layout.count / of_this;
+                let entry = first % layout.count;
+                let mut key = Vec::new();
+                layout.append_key(bytes, entry, &mut key);
+                sampled.push((key, layout.trailer(bytes, entry), layout.value(bytes, entry).len()));
+            }
+        }
+        Ok(sampled)
+    }
+
+    fn summarize(
+        &self,
+        locator: &mut Locator,
+        index: BlockIndex,
+        context: &ReadContext,
+    ) -> Result<BlockSummary> {
+        let wanted = locator.locate(self, index, context)?;
+        let block: Block = self.load_block(wanted, context)?;
+        let layout = block.layout();
+        let mut first_key = Vec::new();
+        layout.append_key(block.bytes(), 0, &mut first_key);
+        Ok(BlockSummary {
+            offset: wanted.place.offset,
+            stored_bytes: wanted.place.stored_bytes as u64,
+            decoded_bytes: (block.bytes().len() - super::layout::SLACK_BYTES) as u64,
+            entries: layout.count as u64,
+            first_key,
+        })
+    }
+}
