@@ -207,7 +207,7 @@ impl Level {
 }
 
 /// The highest sequence number that an entry of the table counts as having.
-fn newest_sequence(meta: &TableMeta) -> SequenceNumber {
+pub(crate) fn newest_sequence(meta: &TableMeta) -> SequenceNumber {
     meta.sequence_override.unwrap_or(meta.sequence_max)
 }
 

@@ -24,7 +24,7 @@ mod current;
 pub(crate) mod manifest;
 
 pub(crate) use edit::{FamilyDescriptor, VersionEdit};
-pub(crate) use level::{KeyRange, Level, ends_before};
+pub(crate) use level::{KeyRange, Level, ends_before, newest_sequence};
 pub(crate) use levels::{Below, LEVELS, Version};
 pub(crate) use manifest::{Manifest, ManifestIdentity};
 pub(crate) use state::State;

@@ -9,6 +9,7 @@ mod architecture;
 mod public_api;
 mod range_deletes;
 mod limits;
+mod row_cache;
 mod scripts;
 mod model;
 mod pacing;
