@@ -33,9 +33,11 @@ pub(crate) enum Item {
     Cursors,
     /// Buffers of flushes and compactions: tables being read and written.
     Compactions,
+    /// The row cache, as large as it may become.
+    Rows,
 }
 
-const ITEMS: usize = 5;
+const ITEMS: usize = 6;
 
 type Counts = [AtomicUsize; ITEMS];
 

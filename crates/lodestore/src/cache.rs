@@ -108,6 +108,11 @@ impl Cache {
         self.shrink_to_fit();
     }
 
+    /// A longer block would not be kept.
+    pub(crate) fn block_bytes_max(&self) -> usize {
+        (self.capacity_bytes() / self.shards.len()).saturating_sub(OVERHEAD_BYTES)
+    }
+
     /// What it holds now, in bytes.
     pub fn used_bytes(&self) -> usize {
         self.used_bytes.load(Ordering::Relaxed)

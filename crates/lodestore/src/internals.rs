@@ -118,6 +118,7 @@ impl Sorted {
         let context = ReadContext {
             cache,
             fill_cache: true,
+            rows: None,
             statistics: Arc::new(Statistics::default()),
             buffers: Charge::new(&Account::unlimited(), Item::Cursors),
         };

@@ -27,6 +27,7 @@ mod filename;
 mod status;
 mod limiter;
 mod cache;
+mod rows;
 
 // Logs: what a write leaves behind before it is acknowledged.
 mod batch;

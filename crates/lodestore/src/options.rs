@@ -54,6 +54,10 @@ pub struct Options {
     pub cache: Option<Arc<Cache>>,
     /// Size of the block cache, if none is given and there is no limit on memory.
     pub cache_bytes: usize,
+    /// Size of a cache of single rows, for point reads that come back to keys
+    /// whose neighbours are not read. Under a limit on memory it is taken out of
+    /// that, and may be half of it at most. Default: 0, none.
+    pub row_cache_bytes: usize,
     /// Counters; share them between databases to add them up.
     pub statistics: Option<Arc<Statistics>>,
     /// Time operations, see [`Operation`](crate::Operation). Costs a fraction of
@@ -95,6 +99,7 @@ impl Default for Options {
             rate_limiter: None,
             cache: None,
             cache_bytes: 32 << 20,
+            row_cache_bytes: 0,
             statistics: None,
             latencies: true,
             status_interval: None,
@@ -127,6 +132,13 @@ impl Options {
     }
 
     fn validate_memory(&self) -> Result<()> {
+        let limit = self.budget.as_ref().and_then(|budget| budget.bytes_max());
+        let rows = self.row_cache_bytes;
+        if let Some(limit) = limit.or(self.memory_bytes).filter(|&limit| rows > limit / 2) {
+            return Err(Error::invalid(format!(
+                "row_cache_bytes is {rows}; it may be half of the limit on memory, {limit}, at most"
+            )));
+        }
         let conflict = match (self.memory_bytes, &self.budget, &self.cache) {
             (Some(bytes), ..) if bytes < BUDGET_BYTES_MIN => {
                 let what = format!("memory_bytes is {bytes}; it must be at least 65536");

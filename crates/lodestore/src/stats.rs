@@ -58,6 +58,10 @@ counters! {
     CacheIndexHits => "cache.index-hits",
     /// Parts of indexes that had to be read.
     CacheIndexMisses => "cache.index-misses",
+    /// Rows found in the row cache.
+    RowHits => "cache.row-hits",
+    /// Rows that were not there.
+    RowMisses => "cache.row-misses",
     /// Parts of filters found in the cache.
     CacheFilterHits => "cache.filter-hits",
     /// Parts of filters that had to be read.

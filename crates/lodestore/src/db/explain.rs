@@ -48,6 +48,8 @@ pub struct Searched {
     pub place: Place,
     /// True if the table's file was not open yet, and was opened now.
     pub opened: bool,
+    /// True if what the table has of the key was in the row cache.
+    pub from_row_cache: bool,
     /// What the table's filter said.
     pub filter: FilterAnswer,
     /// Blocks that were needed, in this order.
@@ -168,11 +170,10 @@ impl FamilyCore {
         let begin = self.shared.scheduler.now();
         let view = self.views.load();
         let sequence = self.read_sequence(options)?;
-        let statistics = &*self.shared.statistics;
+        let context = self.context(options.fill_cache);
         let notes = Notes::default();
-        let mut lookup =
-            Lookup::start_observed(&view, self.order(), statistics, key, sequence, notes);
-        let stopped = drive(&mut lookup, self.context(options.fill_cache)).err();
+        let mut lookup = Lookup::start_observed(&view, self.order(), context, key, sequence, notes);
+        let stopped = drive(&mut lookup, context).err();
         let notes = std::mem::take(lookup.observer());
         let result = match stopped {
             Some(error) => Err(error),
@@ -230,6 +231,7 @@ impl Notes {
         self.places.push(Searched {
             place,
             opened: std::mem::take(&mut self.opened),
+            from_row_cache: false,
             filter: FilterAnswer::NotAsked,
             blocks: Vec::new(),
             range_delete: None,
@@ -272,6 +274,10 @@ impl Observer for Notes {
 
     fn range_delete(&mut self, sequence: SequenceNumber) {
         self.here().range_delete = (sequence > 0).then_some(sequence);
+    }
+
+    fn row(&mut self) {
+        self.here().from_row_cache = true;
     }
 
     fn version(&mut self, trailer: Trailer, value: &[u8], hidden: bool) {
@@ -336,6 +342,7 @@ impl fmt::Display for Explanation {
 impl fmt::Display for Searched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let opened = if self.opened { "opened, " } else { "" };
+        let row = if self.from_row_cache { "from the row cache, " } else { "" };
         let versions = match self.versions.len() {
             0 => "no version".to_string(),
             1 => "1 version".to_string(),
@@ -346,7 +353,7 @@ impl fmt::Display for Searched {
             FilterAnswer::MayContain => format!("the filter lets it pass, {versions}"),
             FilterAnswer::Denied => "the filter denies it".to_string(),
         };
-        writeln!(f, "{}: {opened}{said}", self.place)?;
+        writeln!(f, "{}: {opened}{row}{said}", self.place)?;
         for block in &self.blocks {
             writeln!(f, "    {block}")?;
         }

@@ -13,6 +13,7 @@ use crate::fs::Fs;
 use crate::key::KeyOrder;
 use crate::latency::{self, Operation};
 use crate::options::{FamilyOptions, IngestOptions, WriteOptions};
+use crate::rows::RowCache;
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
 use crate::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) memory: Arc<Account>,
+    pub(crate) rows: Option<Arc<RowCache>>,
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) home: Arc<TableHome>,
     pub(crate) snapshots: Arc<SnapshotList>,
@@ -100,6 +102,7 @@ impl FamilyCore {
         let context = |fill_cache| ReadContext {
             cache: Arc::clone(&shared.cache),
             fill_cache,
+            rows: shared.rows.clone(),
             statistics: Arc::clone(&shared.statistics),
             buffers: Charge::new(&shared.memory, Item::Cursors),
         };

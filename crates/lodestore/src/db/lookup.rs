@@ -20,9 +20,10 @@ use crate::key::{
 };
 use crate::memtable::Memtable;
 use crate::merge_operator::SharedMergeOperator;
+use crate::rows::RowCache;
 use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
-use crate::table::{Block, BlockRef, Held, LookupKey, Need, Table};
+use crate::table::{Block, BlockRef, Held, LookupKey, Need, ReadContext, Table};
 use crate::tables::TableFile;
 use crate::version::{LEVELS, Version};
 use crate::visible::{merge_all, unreadable_kind};
@@ -64,6 +65,9 @@ pub(crate) trait Observer {
     fn range_delete(&mut self, sequence: SequenceNumber) {
         let _ = sequence;
     }
+    /// The table's row was in the row cache.
+    #[inline(always)]
+    fn row(&mut self) {}
     /// The next older version of the key was met; `hidden` by a range delete.
     #[inline(always)]
     fn version(&mut self, trailer: Trailer, value: &[u8], hidden: bool) {
@@ -80,6 +84,7 @@ pub(crate) struct Lookup<'v, 'k, O = ()> {
     order: &'v KeyOrder,
     version: &'v Version,
     statistics: &'v Statistics,
+    rows: Option<&'v RowCache>,
     /// The next table to look into: its level, and its index in level 0.
     level: usize,
     index: usize,
@@ -89,6 +94,10 @@ pub(crate) struct Lookup<'v, 'k, O = ()> {
     held: Option<Held>,
     /// That table's filter let the key pass, and no version was met there yet.
     is_suspect: bool,
+    /// The first version to be met there is the newest that it has, and is to
+    /// be kept in the row cache.
+    keeps_row: bool,
+    fills_rows: bool,
     answer: Answer,
     observer: O,
 }
@@ -138,11 +147,11 @@ impl<'v, 'k> Lookup<'v, 'k> {
     pub(crate) fn start(
         view: &'v View,
         order: &'v KeyOrder,
-        statistics: &'v Statistics,
+        context: &'v ReadContext,
         user_key: &'k [u8],
         sequence: SequenceNumber,
     ) -> Lookup<'v, 'k> {
-        Lookup::start_observed(view, order, statistics, user_key, sequence, ())
+        Lookup::start_observed(view, order, context, user_key, sequence, ())
     }
 }
 
@@ -152,7 +161,7 @@ impl<'v, 'k, O: Observer> Lookup<'v, 'k, O> {
     pub(crate) fn start_observed(
         view: &'v View,
         order: &'v KeyOrder,
-        statistics: &'v Statistics,
+        context: &'v ReadContext,
         user_key: &'k [u8],
         sequence: SequenceNumber,
         observer: O,
@@ -169,12 +178,15 @@ impl<'v, 'k, O: Observer> Lookup<'v, 'k, O> {
             sequence,
             order,
             version: &view.version,
-            statistics,
+            statistics: &context.statistics,
+            rows: context.rows.as_deref(),
             level: 0,
             index: 0,
             open: None,
             held: None,
             is_suspect: false,
+            keeps_row: false,
+            fills_rows: context.fill_cache,
             answer,
             observer,
         };
@@ -231,6 +243,12 @@ impl<'v, 'k, O: Observer> Lookup<'v, 'k, O> {
                 self.observer.range_delete(self.answer.deleted_at);
             }
             let need = table.begin(&self.key);
+            if let (Some(rows), Need::Block(_)) = (self.rows, need) {
+                if self.meet_row(rows, table) {
+                    continue;
+                }
+                self.keeps_row = self.fills_rows && file.meta.newest_sequence() <= self.sequence;
+            }
             if table.has_resident_filter() && need != Need::Denied {
                 self.pass_filter();
             }
@@ -238,13 +256,37 @@ impl<'v, 'k, O: Observer> Lookup<'v, 'k, O> {
         }
     }
 
+    /// Takes in the row of the key in `table`, if it is cached.
+    fn meet_row(&mut self, rows: &RowCache, table: &Table) -> bool {
+        let key = &self.key;
+        let row = rows.get(table.cache_file(), key.hash(), key.user_key());
+        // An older version may be what this reader sees.
+        let Some(row) = row.filter(|row| row.trailer <= key.trailer_max()) else {
+            self.statistics.add(Counter::RowMisses, 1);
+            return false;
+        };
+        self.statistics.add(Counter::RowHits, 1);
+        let value = &row.bytes[row.value_start..];
+        self.observer.row();
+        self.observer.version(row.trailer, value, self.answer.hides(row.trailer));
+        let met = self.answer.meet(row.trailer, || Value::in_row(row.bytes, row.value_start));
+        debug_assert!(met.is_break(), "rows are puts");
+        true
+    }
+
     /// Takes in the block that was asked for.
     #[inline]
     pub(crate) fn supply(&mut self, block: Block) {
         let (table, wanted) = self.open.expect("a block is supplied only when asked for");
-        let Lookup { key, held, answer, observer, is_suspect, .. } = self;
+        let Lookup { key, held, answer, observer, is_suspect, keeps_row, rows, .. } = self;
         let need = table.supply(wanted, &block, key, held, |trailer, value| {
             *is_suspect = false;
+            if let (Some(rows), true) = (&rows, std::mem::take(keeps_row))
+                && kind_of(trailer) == Some(Kind::Put)
+            {
+                let (file, hash) = (table.cache_file(), key.hash());
+                rows.insert(file, hash, key.user_key(), trailer, value);
+            }
             observer.version(trailer, value, answer.hides(trailer));
             answer.meet(trailer, || Value::in_block(block.clone(), block.range_of(value)))
         });

@@ -22,6 +22,7 @@ use crate::limiter::RateLimiter;
 use crate::memtable::Memtable;
 use crate::merge_operator;
 use crate::options::{FamilyOptions, Options};
+use crate::rows::RowCache;
 use crate::scheduler::Scheduler;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
@@ -195,6 +196,8 @@ impl Opening {
             (None, None) => Cache::new(options.cache_bytes),
         };
         let memory = Account::new(&limit.unwrap_or_else(Budget::unlimited));
+        let rows = options.row_cache_bytes;
+        let rows = (rows > 0).then(|| Arc::new(RowCache::new(rows, &memory)));
         let directory = directory.to_path_buf();
         let shared = Shared {
             home: TableHome::new(
@@ -208,6 +211,7 @@ impl Opening {
             directory,
             scheduler,
             cache,
+            rows,
             memory,
             statistics: options.statistics.clone().unwrap_or_default(),
             snapshots: Arc::new(SnapshotList::default()),

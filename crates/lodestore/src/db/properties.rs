@@ -43,6 +43,8 @@ pub struct MemoryStats {
     pub cursors: u64,
     /// Buffers of flushes and compactions.
     pub compactions: u64,
+    /// The row cache, as large as it may become.
+    pub rows: u64,
     /// Blocks of entries in the cache, of all databases that share it.
     pub cached_data: u64,
     /// Parts of indexes in the cache.
@@ -59,13 +61,14 @@ impl MemoryStats {
         self.items().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    fn items(&self) -> [(&'static str, u64); 8] {
+    fn items(&self) -> [(&'static str, u64); 9] {
         [
             ("memtables", self.memtables),
             ("sealed memtables", self.sealed_memtables),
             ("tables", self.tables),
             ("cursors", self.cursors),
             ("compactions", self.compactions),
+            ("rows", self.rows),
             ("cached data", self.cached_data),
             ("cached indexes", self.cached_indexes),
             ("cached filters", self.cached_filters),
@@ -249,6 +252,7 @@ impl Engine {
             tables: used(Item::Tables),
             cursors: used(Item::Cursors),
             compactions: used(Item::Compactions),
+            rows: used(Item::Rows),
             cached_data: cached(BlockKind::Data),
             cached_indexes: cached(BlockKind::Index),
             cached_filters: cached(BlockKind::Filter),

@@ -53,8 +53,8 @@ impl FamilyCore {
         let sequence = self.read_sequence(options)?;
         let statistics = &*self.shared.statistics;
         statistics.add(Counter::Gets, 1);
-        let mut lookup = Lookup::start(&view, self.order(), statistics, key, sequence);
         let context = self.context(options.fill_cache);
+        let mut lookup = Lookup::start(&view, self.order(), context, key, sequence);
         loop {
             match lookup.advance() {
                 Step::Done => break,
@@ -87,7 +87,7 @@ impl FamilyCore {
         let order = self.order();
         let mut lookups: Vec<Lookup<'_, '_>> = keys
             .iter()
-            .map(|key| Lookup::start(&view, order, statistics, key.as_ref(), sequence))
+            .map(|key| Lookup::start(&view, order, context, key.as_ref(), sequence))
             .collect();
         let mut failures: Vec<Option<Error>> = vec![None; keys.len()];
         while fetch_round(&*self.shared.fs, &mut lookups, &mut failures, context) {}

@@ -16,6 +16,7 @@ pub struct Value(Home);
 enum Home {
     Owned(Vec<u8>),
     Block { block: Block, range: Range<usize> },
+    Row { bytes: Arc<[u8]>, start: usize },
     Memtable { _table: Arc<Memtable>, start: *const u8, length: usize },
 }
 
@@ -35,6 +36,11 @@ impl Value {
         Value(Home::Block { block, range })
     }
 
+    /// The end of a cached row, from `start` on.
+    pub(crate) fn in_row(bytes: Arc<[u8]>, start: usize) -> Value {
+        Value(Home::Row { bytes, start })
+    }
+
     /// A value that `table` gave out.
     pub(crate) fn in_memtable(table: &Arc<Memtable>, value: &[u8]) -> Value {
         let (start, length) = (value.as_ptr(), value.len());
@@ -50,6 +56,7 @@ impl Deref for Value {
         match &self.0 {
             Home::Owned(bytes) => bytes,
             Home::Block { block, range } => &block.bytes()[range.clone()],
+            Home::Row { bytes, start } => &bytes[*start..],
             // SAFETY: `Memtable::get` gave this slice for the life of the
             // memtable, which is held beside it.
             Home::Memtable { start, length, .. } => unsafe {

@@ -68,6 +68,7 @@ impl TableFile {
         let context = ReadContext {
             cache,
             fill_cache: false,
+            rows: None,
             statistics: Arc::new(Statistics::default()),
             buffers: Charge::new(&account, Item::Cursors),
         };

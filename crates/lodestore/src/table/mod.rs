@@ -134,6 +134,12 @@ impl<'a> LookupKey<'a> {
         self.user_key
     }
 
+    /// [`hash`] of the user key.
+    #[inline]
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
     /// Versions with a larger trailer are too new to be seen.
     #[inline]
     pub(crate) fn trailer_max(&self) -> Trailer {

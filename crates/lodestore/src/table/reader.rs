@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::fs::{ReadRequest, ReadResult, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST};
 use crate::range_deletes::Fragments;
+use crate::rows::RowCache;
 use crate::stats::{Counter, Statistics};
 use crate::sync::Arc;
 
@@ -71,6 +72,8 @@ pub(crate) struct ReadContext {
     pub(crate) cache: Arc<Cache>,
     /// Whether blocks that had to be read are kept in the cache.
     pub(crate) fill_cache: bool,
+    /// Rows of tables, if they are cached.
+    pub(crate) rows: Option<Arc<RowCache>>,
     pub(crate) statistics: Arc<Statistics>,
     /// What buffers for reading ahead are charged to.
     pub(crate) buffers: Charge,
@@ -210,6 +213,11 @@ impl Table {
                 unreachable!("a resident index has no partitions")
             }
         }
+    }
+
+    /// The number under which this table is known to caches.
+    pub(crate) fn cache_file(&self) -> u64 {
+        self.cache_file
     }
 
     /// The block from the cache, or else from the file.

@@ -127,6 +127,7 @@ pub(super) fn context() -> ReadContext {
     ReadContext {
         cache: Cache::new(1 << 20),
         fill_cache: true,
+        rows: None,
         statistics: Arc::new(Statistics::default()),
         buffers: buffers(),
     }

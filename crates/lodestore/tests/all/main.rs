@@ -10,6 +10,7 @@ mod public_api;
 mod range_deletes;
 mod ingest;
 mod limits;
+mod row_cache;
 mod scripts;
 mod model;
 mod pacing;

@@ -111,6 +111,7 @@ fn compact_with(
     let context = ReadContext {
         cache: Cache::new(0),
         fill_cache: false,
+        rows: None,
         statistics: Arc::new(Statistics::default()),
         buffers: Charge::new(&Account::unlimited(), Item::Cursors),
     };
