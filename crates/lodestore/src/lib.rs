@@ -17,6 +17,7 @@ mod coding;
 mod key;
 mod checksum;
 mod merge_operator;
+mod prefix;
 mod cursor;
 mod range_deletes;
 
@@ -69,7 +70,8 @@ pub use key::{
 };
 pub use limiter::RateLimiter;
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
-pub use options::{FamilyOptions, Options, WriteOptions};
+pub use options::{FamilyOptions, OptionInfo, Options, WriteOptions};
+pub use prefix::PrefixExtractor;
 pub use scheduler::Scheduler;
 pub use stats::{Counter, Statistics};
 pub use table::Compression;

@@ -72,7 +72,7 @@ impl DbCursor {
         };
         let sources = view.version.levels().iter().map(|level| level.tables().len().min(1));
         let sources = sources.sum::<usize>() + view.version.level(0).tables().len();
-        let bytes = sources * (family.options.block_bytes + SOURCE_BYTES);
+        let bytes = sources * (family.options().block_bytes + SOURCE_BYTES);
         let memory = Charge::new(&family.shared.memory, Item::Cursors).reserve(bytes);
         DbCursor {
             state,
@@ -185,7 +185,7 @@ fn walk(family: &FamilyCore, view: &View, options: &ReadOptions) -> Result<Visib
     let sequence = family.read_sequence(options)?;
     let bounds = bounds(family, options)?;
     let entries = family.entries(view, sequence, family.context(options.fill_cache))?;
-    let operator = family.options.merge_operator.clone();
+    let operator = family.merge_operator.clone();
     Ok(VisibleCursor::new(entries, sequence, family.order().clone(), operator, bounds))
 }
 

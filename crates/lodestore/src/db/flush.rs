@@ -18,7 +18,7 @@ use crate::range_deletes::Fragments;
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
 use crate::table::meta::TableMeta;
-use crate::table::{TableBuilder, TableSettings};
+use crate::table::{Compression, TableBuilder, TableSettings};
 use crate::version::VersionEdit;
 
 use super::engine::Engine;
@@ -95,10 +95,13 @@ impl Engine {
         let deletes = memtable.range_deletes().deletes();
         let deletes = Fragments::build(family.order(), deletes, &snapshots);
         let mut retain = Retain::new(snapshots, Below::Unknown, deletes);
-        let begin = || self.begin_table(family, created, Purpose::Flush);
+        let begin = || {
+            let compression = family.options().compression_at(0, 1);
+            self.begin_table(family, created, Purpose::Flush, compression)
+        };
         let outputs =
             Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
-        let operator = family.options.merge_operator.as_ref();
+        let operator = family.merge_operator.as_ref();
         let mut cursor = memtable.cursor();
         let (tables, _) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
         let statistics = &self.shared.statistics;
@@ -114,19 +117,18 @@ impl Engine {
         family: &FamilyCore,
         created: &Mutex<Vec<u64>>,
         purpose: Purpose,
+        compression: Compression,
     ) -> Result<NewTable> {
         let number = self.versions.new_file_number();
         let path = filename::table_path(&self.shared.directory, number);
         created.lock().push(number);
         let file = self.shared.fs.create(&path).map_err(|e| Error::io(&path, "create", e))?;
-        let file = match &self.limiter {
-            Some(limiter) => limiter.limit(file, purpose),
-            None => file,
-        };
+        let file = self.limiter.limit(file, purpose);
+        let options = family.options();
         let settings = TableSettings {
-            block_bytes: family.options.block_bytes,
-            filter_bits_per_key: family.options.filter_bits_per_key,
-            compression: family.options.compression,
+            block_bytes: options.block_bytes,
+            filter_bits_per_key: options.filter_bits_per_key,
+            compression,
             partition_bytes: self.partition_bytes(family),
             order: family.order().clone(),
             buffers: Charge::new(&self.shared.memory, Item::Compactions),

@@ -128,7 +128,7 @@ impl Engine {
     pub(crate) fn partition_bytes(&self, family: &FamilyCore) -> usize {
         let limited = self.shared.memory.budget().bytes_max().is_some();
         let default = if limited { PARTITION_BYTES } else { usize::MAX };
-        family.options.partition_bytes.unwrap_or(default)
+        family.options().partition_bytes.unwrap_or(default)
     }
 
     /// True if memory suffices for one more compaction.

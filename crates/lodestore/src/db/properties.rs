@@ -220,6 +220,8 @@ impl Engine {
             "estimate-table-readers-mem" => stats.table_memory_bytes.to_string(),
             "num-immutable-mem-table" => view.sealed.len().to_string(),
             "recovery" => self.recovery.join("\n"),
+            "options" => self.current_options().to_text(),
+            "options-failure" => self.options_files.lock().failure(),
             "num-snapshots" => self.shared.snapshots.count().to_string(),
             "num-running-compactions" => self.background.lock().compactions.to_string(),
             "background-errors" => self.background_errors().len().to_string(),

@@ -62,7 +62,7 @@ impl FamilyCore {
                 Step::Block(table, block) => lookup.supply(table.read_block(block, context)?),
             }
         }
-        let value = lookup.finish(&self.options.merge_operator)?;
+        let value = lookup.finish(&self.merge_operator)?;
         if value.is_some() {
             statistics.add(Counter::GetsFound, 1);
         }
@@ -91,7 +91,7 @@ impl FamilyCore {
             .collect();
         let mut failures: Vec<Option<Error>> = vec![None; keys.len()];
         while fetch_round(&*self.shared.fs, &mut lookups, &mut failures, context) {}
-        let operator = &self.options.merge_operator;
+        let operator = &self.merge_operator;
         let values = lookups.into_iter().zip(failures).map(|(lookup, failure)| match failure {
             Some(error) => Err(error),
             None => lookup.finish(operator),

@@ -60,6 +60,9 @@ mod tests;
 #[cfg(test)]
 mod damage_tests;
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
 
@@ -72,6 +75,13 @@ pub(crate) use search::{Held, Need};
 /// The outcome of a check that only says what is wrong; whoever knows the file
 /// and the offset makes an `Error` of it.
 type Checked<T, W = &'static str> = std::result::Result<T, W>;
+
+/// A dictionary is at least and at most so long.
+pub(crate) const DICTIONARY_BYTES_MIN: usize = 256;
+pub(crate) const DICTIONARY_BYTES_MAX: usize = 1 << 20;
+
+/// Zstandard's levels.
+const LEVELS: std::ops::RangeInclusive<i32> = -131_072..=22;
 
 /// How the blocks of new tables are compressed. A block that does not shrink
 /// by an eighth is stored as it is.
@@ -89,6 +99,38 @@ pub enum Compression {
         /// From 1 (fast) to 22 (small); negative levels are faster still.
         level: i32,
     },
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Compression::None => f.write_str("none"),
+            Compression::Snappy => f.write_str("snappy"),
+            Compression::Lz4 => f.write_str("lz4"),
+            Compression::Zstd { level } => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+impl FromStr for Compression {
+    type Err = String;
+
+    /// Reads what `Display` writes; `zstd` alone is level 1.
+    fn from_str(text: &str) -> Result<Compression, String> {
+        let level = |text: &str| {
+            let level = text.parse().ok().filter(|level| LEVELS.contains(level));
+            level.map(|level| Compression::Zstd { level })
+        };
+        let found = match text {
+            "none" => Some(Compression::None),
+            "snappy" => Some(Compression::Snappy),
+            "lz4" => Some(Compression::Lz4),
+            "zstd" => level("1"),
+            _ => text.strip_prefix("zstd:").and_then(level),
+        };
+        let what = "is none of none, snappy, lz4, zstd:LEVEL with a level up to 22";
+        found.ok_or_else(|| format!("{text:?} {what}"))
+    }
 }
 
 /// What a builder needs to know of a family's options.

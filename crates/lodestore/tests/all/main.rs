@@ -6,6 +6,8 @@ mod architecture;
 mod public_api;
 mod range_deletes;
 mod limits;
+mod options;
+mod live_options;
 mod scripts;
 mod model;
 mod pacing;
