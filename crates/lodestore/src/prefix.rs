@@ -73,16 +73,16 @@ impl FromStr for PrefixExtractor {
     type Err = String;
 
     fn from_str(text: &str) -> Result<PrefixExtractor, String> {
-        let wrong = || {
-            format!("{text:?} is none of none, fixed:BYTES, capped:BYTES, delimiter:0xHH")
-        };
+        let wrong =
+            || format!("{text:?} is none of none, fixed:BYTES, capped:BYTES, delimiter:0xHH");
         let bytes = |text: &str| text.parse().ok().filter(|&bytes: &usize| bytes > 0);
         match text.split_once(':') {
             None if text == "none" => Ok(PrefixExtractor::None),
             Some(("fixed", n)) => bytes(n).map(PrefixExtractor::Fixed).ok_or_else(wrong),
             Some(("capped", n)) => bytes(n).map(PrefixExtractor::Capped).ok_or_else(wrong),
             Some(("delimiter", byte)) => {
-                let digits = byte.strip_prefix("0x").filter(|d| d.len() == 2 && !d.starts_with('+'));
+                let digits =
+                    byte.strip_prefix("0x").filter(|d| d.len() == 2 && !d.starts_with('+'));
                 let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
                 byte.map(PrefixExtractor::Delimiter).ok_or_else(wrong)
             }

@@ -107,8 +107,7 @@ impl Engine {
         families: &[FamilyId],
     ) -> Result<Option<Arc<SealGroup>>> {
         let wanted = |active: &&ActiveMemtable| {
-            !active.table.is_empty()
-                && (!self.logging || families.contains(&active.family.id))
+            !active.table.is_empty() && (!self.logging || families.contains(&active.family.id))
         };
         let members: Vec<(Arc<FamilyCore>, Arc<Memtable>)> = commit
             .memtables()
@@ -139,8 +138,7 @@ impl Engine {
             commit.put_memtable(ActiveMemtable::new(family, table, writer));
         }
         let awaited = self.shared.memory.budget().begin_flush();
-        let others_in_log =
-            self.logging && members.len() + idle.len() < commit.memtables().len();
+        let others_in_log = self.logging && members.len() + idle.len() < commit.memtables().len();
         let group =
             Arc::new(SealGroup { members, log_number, others_in_log, idle, _awaited: awaited });
         self.queue_flush(Arc::clone(&group));

@@ -129,6 +129,13 @@ impl Engine {
             block_bytes: options.block_bytes,
             filter_bits_per_key: options.filter_bits_per_key,
             compression,
+            // Level 0 is short-lived: it is not worth a dictionary.
+            dictionary_bytes: match purpose {
+                Purpose::Flush => 0,
+                Purpose::Compaction => options.dictionary_bytes,
+            },
+            dictionary_training_bytes: options.dictionary_training_bytes,
+            prefix_extractor: options.prefix_extractor.unwrap_or_default(),
             partition_bytes: self.partition_bytes(family),
             order: family.order().clone(),
             buffers: Charge::new(&self.shared.memory, Item::Compactions),

@@ -79,7 +79,8 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     check_tables(&*fs, directory, &state)?;
     let found = replay::check(&fs, directory, &state, &identity, Access::ReadWrite)?;
     notes.extend(found.note());
-    let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?.begin(identity)?;
+    let engine =
+        Opening::new(directory, options, file_limit, scheduler, state, notes)?.begin(identity)?;
     *engine.lock.lock() = Some(lock);
     replay::into_tables(&engine, &found)?;
     remove_leftovers(&engine)?;
@@ -101,7 +102,8 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let found = replay::check(&fs, directory, &state, &identity, Access::ReadOnly)?;
     let scheduler = scheduler(&options);
     notes.extend(found.note());
-    let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?.read_only(identity)?;
+    let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
+        .read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
     Ok(engine)
 }

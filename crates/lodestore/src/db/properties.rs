@@ -289,10 +289,12 @@ fn tables_text(family: &FamilyCore) -> String {
     for (number, level) in family.views.keep().version.levels().iter().enumerate() {
         for table in level.tables().iter() {
             let meta = &table.meta;
+            // What is known of an open table only is not worth opening one.
+            let codec = table.opened().map_or("-".to_string(), |table| table.codec_text());
             writeln!(
                 text,
                 "level {number} table {} bytes {} entries {} tombstones {} range-deletes {} \
-                 [{:?} .. {:?}]",
+                 codec {codec} [{:?} .. {:?}]",
                 meta.number,
                 meta.bytes,
                 meta.entries,

@@ -51,9 +51,10 @@ impl LimitedFs {
 
     /// Changes the cap; files that are too many are closed at once.
     pub(crate) fn set_files_max(&self, files_max: usize) {
-        self.open.files_max.store(files_max.max(1), Ordering::Relaxed);
+        let files_max = files_max.max(1);
+        self.open.files_max.store(files_max, Ordering::Relaxed);
         let mut ring = self.open.ring.lock();
-        self.open.close_from(&mut ring, files_max.max(1) + 1);
+        self.open.close_from(&mut ring, files_max.saturating_add(1));
     }
 
     /// Calls `call` again while it finds no descriptor and some can be freed.

@@ -350,3 +350,33 @@ impl WriteOptions {
     pub const SYNCED: WriteOptions =
         WriteOptions { sync: true, no_slowdown: false, deadline: None };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The list counts from above among the levels in use; the deepest level
+    /// comes first, also where it is the base.
+    #[test]
+    fn codecs_go_by_what_a_level_is_for() {
+        let (none, snappy, lz4) = (Compression::None, Compression::Snappy, Compression::Lz4);
+        let zstd = Compression::Zstd { level: 3 };
+        let mut options = FamilyOptions {
+            compression: lz4,
+            compression_by_level: vec![none, snappy],
+            compression_bottommost: Some(zstd),
+            ..FamilyOptions::default()
+        };
+        let codecs = |options: &FamilyOptions, base: usize| {
+            [0, base, base + 1, BOTTOM].map(|level| options.compression_at(level.min(BOTTOM), base))
+        };
+        assert_eq!(codecs(&options, 3), [none, snappy, lz4, zstd]);
+        assert_eq!(codecs(&options, BOTTOM), [none, zstd, zstd, zstd]);
+        assert_eq!(options.compression_at(2, 4), snappy, "what is emptied counts as the base");
+        options.compression_bottommost = None;
+        assert_eq!(codecs(&options, 3), [none, snappy, lz4, lz4]);
+        assert_eq!(codecs(&options, BOTTOM), [none, snappy, snappy, snappy]);
+        options.compression_by_level.clear();
+        assert_eq!(codecs(&options, 3), [lz4; 4]);
+    }
+}

@@ -102,9 +102,8 @@ fn read(text: &str) -> std::result::Result<Vec<(Section, Vec<Setting<'_>>)>, (us
 
 /// The section that a line begins. A comment may follow.
 fn section(line: &str) -> std::result::Result<Section, String> {
-    let wrong = || {
-        format!("{line:?} is none of the sections [database], [family], [family \"NAME\"]")
-    };
+    let wrong =
+        || format!("{line:?} is none of the sections [database], [family], [family \"NAME\"]");
     let is_end = |rest: &str| rest.trim().is_empty() || rest.trim_start().starts_with('#');
     if let Some(name) = line.strip_prefix("[family \"") {
         let (name, rest) = unquoted(name).ok_or_else(wrong)?;

@@ -16,11 +16,14 @@
 //! | `filter` | which keys a table certainly lacks |
 //! | `partitions` | index and filter of a large table, of which only the top is resident |
 //! | `directory` | one or the other: where blocks are, in an open table |
+//! | `block_end` | what index and filter need of a block |
+//! | `dictionary` | what the blocks of a table have in common, for Zstandard |
 //! | `directory_builder` | the same, being written |
 //! | `range_section` | range deletes, resident |
 //! | `builder` | entries to a file |
 //! | `reader` | an open table: stored blocks, checked and cached |
 //! | `search` | point lookups without I/O |
+//! | `prefix_search` | whether there may be keys with a prefix |
 //! | `locator` | which block comes next on a walk |
 //! | `readahead` | stored blocks in growing spans, for walking |
 //! | `cursor` | walking a table both ways |
@@ -42,12 +45,15 @@ mod index;
 mod index_builder;
 mod partitions;
 mod directory;
+mod block_end;
+mod dictionary;
 mod directory_builder;
 mod filter;
 mod range_section;
 mod builder;
 mod reader;
 mod search;
+mod prefix_search;
 mod locator;
 mod readahead;
 mod cursor;
@@ -59,12 +65,17 @@ mod testing;
 mod tests;
 #[cfg(test)]
 mod damage_tests;
+#[cfg(test)]
+mod dictionary_tests;
+#[cfg(test)]
+mod prefix_tests;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
+use crate::prefix::PrefixExtractor;
 
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
@@ -142,6 +153,12 @@ pub(crate) struct TableSettings {
     /// Size of the filter for each key; 0 means no filter.
     pub(crate) filter_bits_per_key: u8,
     pub(crate) compression: Compression,
+    /// Length of a dictionary for Zstandard, at most; 0 for none.
+    pub(crate) dictionary_bytes: usize,
+    /// The beginning of the table that it is made of.
+    pub(crate) dictionary_training_bytes: usize,
+    /// What the filter knows beside the keys.
+    pub(crate) prefix_extractor: PrefixExtractor,
     /// Index and filter are divided into partitions of this size if they
     /// exceed it; `usize::MAX`: never.
     pub(crate) partition_bytes: usize,
