@@ -31,6 +31,7 @@ pub enum Command {
     Flush { family: Option<String> },
     Compact { family: String, from: Option<Datum>, to: Option<Datum> },
     DeleteFiles { family: String, from: Option<Datum>, until: Option<Datum> },
+    SetOptions { family: Option<String>, changes: Vec<(String, String)> },
     Wait,
     Checkpoint { name: String },
     Verify,
@@ -242,6 +243,12 @@ impl fmt::Display for Command {
                 option(f, "from", from.as_ref())?;
                 option(f, "until", until.as_ref())?;
                 in_family(f, family)
+            }
+            Command::SetOptions { family, changes } => {
+                let verb = if family.is_some() { "set-family-options" } else { "set-options" };
+                f.write_str(verb)?;
+                changes.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))?;
+                family.as_ref().map_or(Ok(()), |family| in_family(f, family))
             }
             Command::Wait => f.write_str("wait"),
             Command::Checkpoint { name } => write!(f, "checkpoint {name}"),

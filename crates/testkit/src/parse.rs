@@ -53,6 +53,11 @@ pub fn command(line: &str) -> Parsed<Command> {
             let (from, until) = (words.datum_option("from")?, words.datum_option("until")?);
             Command::DeleteFiles { family: words.family()?, from, until }
         }
+        "set-options" => Command::SetOptions { family: None, changes: words.rest_of_options() },
+        "set-family-options" => {
+            let family = Some(words.family()?);
+            Command::SetOptions { family, changes: words.rest_of_options() }
+        }
         "wait" => Command::Wait,
         "checkpoint" => Command::Checkpoint { name: words.argument("name")? },
         "verify" => Command::Verify,
@@ -243,6 +248,10 @@ impl Words {
         let at = self.rest.iter().position(|word| is_option(word))?;
         let word = self.rest.remove(at);
         word.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()))
+    }
+
+    fn rest_of_options(&mut self) -> Vec<(String, String)> {
+        std::iter::from_fn(|| self.next_option()).collect()
     }
 
     fn finish(&self) -> Parsed<()> {

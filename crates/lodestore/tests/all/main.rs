@@ -8,6 +8,7 @@ mod range_deletes;
 mod limits;
 mod options;
 mod live_options;
+mod prefixes;
 mod scripts;
 mod model;
 mod pacing;

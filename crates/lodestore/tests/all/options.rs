@@ -139,11 +139,17 @@ fn what_is_given_in_code_stays() -> Result<(), Error> {
 #[test]
 fn mistakes_are_named() {
     let cases = [
-        ("[database]\n\ncache_byte = 1", "line 3: there is no option cache_byte; did you mean cache_bytes?"),
+        (
+            "[database]\n\ncache_byte = 1",
+            "line 3: there is no option cache_byte; did you mean cache_bytes?",
+        ),
         ("[database]\nwhatever_it_may_be = 1", "line 2: there is no option whatever_it_may_be"),
         ("[database]\nmemtable_bytes = 1", "line 2: memtable_bytes is an option of families"),
         ("[family]\ncache_bytes = 1", "line 2: cache_bytes is an option of the database"),
-        ("[family]\nblock_bytes = 1KiB\n\nblock_bytes = 2KiB", "line 4: block_bytes was given before, in line 2"),
+        (
+            "[family]\nblock_bytes = 1KiB\n\nblock_bytes = 2KiB",
+            "line 4: block_bytes was given before, in line 2",
+        ),
         ("[family]\n[family]", "line 2: a second section [family]"),
         ("[family \"a\"]\n[family \"a\"] # again", "line 2: a second section"),
         ("[families]", "line 1: \"[families]\" is none of the sections"),
@@ -153,19 +159,29 @@ fn mistakes_are_named() {
         ("[family]\nblock_bytes 1", "line 2: \"block_bytes 1\" is not of the form NAME = VALUE"),
         ("[family]\nblock_bytes = 64MB", "line 2: block_bytes: \"64MB\" is not a size"),
         ("[family]\nfilter_bits_per_key = 256", "filter_bits_per_key: \"256\" is too large"),
-        ("[family]\ncompression = lzma", "line 2: compression: \"lzma\" is none of none, snappy, lz4"),
+        (
+            "[family]\ncompression = lzma",
+            "line 2: compression: \"lzma\" is none of none, snappy, lz4",
+        ),
         ("[family]\ncompression = zstd:23", "compression: \"zstd:23\" is none of"),
         ("[family]\nmerge_operator = Mine", "merge_operator: \"Mine\" is no built-in"),
         ("[family]\nprefix_extractor = fixed:0", "prefix_extractor: \"fixed:0\" is none of"),
         ("[database]\nlogging = maybe", "logging: \"maybe\" is neither yes nor no"),
         ("[family]\nlevel0_stop_files = 2", "level0_slowdown_files <= level0_stop_files"),
         ("[family]\ndebt_stop_bytes = 1", "debt_slowdown_bytes <= debt_stop_bytes"),
-        ("[family]\ndictionary_bytes = 1MiB\ndictionary_training_bytes = 1KiB",
-            "dictionary_training_bytes is 1024; from dictionary_bytes, which is 1048576"),
+        (
+            "[family]\ndictionary_bytes = 1MiB\ndictionary_training_bytes = 1KiB",
+            "dictionary_training_bytes is 1024; from dictionary_bytes, which is 1048576",
+        ),
         ("[family]\ndictionary_bytes = 100", "dictionary_bytes is 100; 0, or from 256"),
-        ("[family]\ncompression_by_level = none,none,none,none,none,none,none,none",
-            "compression_by_level names 8 codecs; at most 7"),
-        ("[family \"x\"]\nblock_bytes = 1", "family \"x\": block_bytes is 1; it must be at least 64"),
+        (
+            "[family]\ncompression_by_level = none,none,none,none,none,none,none,none",
+            "compression_by_level names 8 codecs; at most 7",
+        ),
+        (
+            "[family \"x\"]\nblock_bytes = 1",
+            "family \"x\": block_bytes is 1; it must be at least 64",
+        ),
         ("[database]\nmemory_bytes = 1KiB", "memory_bytes is 1024; it must be at least"),
     ];
     for (text, expected) in cases {
