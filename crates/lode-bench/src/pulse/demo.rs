@@ -39,8 +39,14 @@ pub fn demo(flags: &DemoFlags, stop: &AtomicBool) -> Result<Outcome, BenchError>
     let base = flags.dir.clone().unwrap_or_else(std::env::temp_dir);
     let scratch = Directory::temporary_in(&base)?;
     let db = scratch.path().join("db");
-    let surroundings =
-        Surroundings { db, memory_limit: None, cache_size: None, json: false, quiet: true };
+    let surroundings = Surroundings {
+        db,
+        memory_limit: None,
+        options: None,
+        cache_size: None,
+        json: false,
+        quiet: true,
+    };
     let output = Voice { progress: std::io::stderr().is_terminal(), ..output_of(&surroundings) };
     let mut printer = Printer::new(output);
     printer.line(&opening(scratch.path()))?;
