@@ -172,18 +172,24 @@ impl Generator {
         ];
         let mut knobs = knobs.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
         knobs.push(("codec".to_string(), r.pick(&codecs).to_string()));
-        let mut option =
-            |name: &str, value: &str| knobs.push((name.to_string(), value.to_string()));
+        let among = |r: &mut Random, name: &str, choices: &[&str]| {
+            (name.to_string(), r.pick(choices).to_string())
+        };
         if r.one_in(2) {
-            option("compression_by_level", *r.pick(&["none", "none,lz4", "snappy,zstd:1,none"]));
-            option("compression_bottommost", *r.pick(&["default", "none", "zstd:1", "zstd:3"]));
+            knobs.push(among(
+                r,
+                "compression_by_level",
+                &["none", "none,lz4", "snappy,zstd:1,none"],
+            ));
+            let codecs = ["default", "none", "zstd:1", "zstd:3"];
+            knobs.push(among(r, "compression_bottommost", &codecs));
         }
         if r.one_in(2) {
-            option("compression_bottommost", "zstd:1");
-            option("dictionary_bytes", *r.pick(&["256", "1KiB", "4KiB"]));
-            option("dictionary_training_bytes", *r.pick(&["4KiB", "64KiB"]));
+            knobs.push(among(r, "compression_bottommost", &["zstd:1"]));
+            knobs.push(among(r, "dictionary_bytes", &["256", "1KiB", "4KiB"]));
+            knobs.push(among(r, "dictionary_training_bytes", &["4KiB", "64KiB"]));
         }
-        option("prefix_extractor", *r.pick(&PREFIX_EXTRACTORS));
+        knobs.push(among(r, "prefix_extractor", &PREFIX_EXTRACTORS));
         self.memory_is_limited = r.one_in(3);
         if self.memory_is_limited {
             knobs.push(("memory".to_string(), (r.between(64, 512) << 10).to_string()));
