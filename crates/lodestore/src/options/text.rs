@@ -34,6 +34,8 @@ struct Setting<'a> {
     value: &'a str,
 }
 
+type Sections<'a> = Vec<(Section, Vec<Setting<'a>>)>;
+
 /// Applies `text` to `options`, which are as they were after an error.
 pub(super) fn apply(options: &mut Options, text: &str) -> Result<()> {
     let mut sections = read(text).map_err(|(line, what)| at_line(line, &what))?;
@@ -71,9 +73,8 @@ fn set_all<T: Catalogued>(options: &mut T, settings: &[Setting<'_>]) -> Result<(
 }
 
 /// The sections, each with its lines. An error has its line's number.
-#[allow(clippy::type_complexity)]
-fn read(text: &str) -> std::result::Result<Vec<(Section, Vec<Setting<'_>>)>, (usize, String)> {
-    let mut sections: Vec<(Section, Vec<Setting<'_>>)> = Vec::new();
+fn read(text: &str) -> std::result::Result<Sections<'_>, (usize, String)> {
+    let mut sections = Sections::new();
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         let line = line.trim();

@@ -1,9 +1,9 @@
 //! The builder: entries in order become a file.
 //!
 //! Blocks are appended in large writes as they fill; filter, index, range
-//! deletes, dictionary and properties follow, then the footer. The file is synced before its
-//! `TableMeta` is given away, so that a manifest never names bytes that power
-//! loss can take.
+//! deletes, dictionary and properties follow, then the footer. The file is
+//! synced before its `TableMeta` is given away, so that a manifest never names
+//! bytes that power loss can take.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -194,9 +194,10 @@ impl TableBuilder {
         let training = self.settings.buffers.reserve(TRAINING_BYTES + samples.bytes());
         self.dictionary = samples.train();
         drop(training);
-        if let Some(dictionary) = &self.dictionary {
-            let set = self.compressor.set_dictionary(dictionary);
-            set.expect("the samples were compressed with it");
+        if let Some(dictionary) = &self.dictionary
+            && self.compressor.set_dictionary(dictionary).is_none()
+        {
+            self.dictionary = None; // no memory: that costs space, not the table
         }
         for HeldBlock { raw, end } in samples.blocks {
             self.write_block(&raw, end)?;

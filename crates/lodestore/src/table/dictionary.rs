@@ -18,6 +18,10 @@ use super::{Checked, Compression, DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN};
 /// the samples by heart.
 const SAMPLES_PER_DICTIONARY: usize = 8;
 
+/// Fewer blocks (of large values, say) tell nothing of what blocks have in
+/// common.
+const SAMPLES_MIN: usize = 8;
+
 /// About what making one takes beside the samples: tables of counts of a fixed
 /// size.
 pub(super) const TRAINING_BYTES: usize = 12 << 20;
@@ -93,7 +97,7 @@ impl Samples {
     /// The dictionary of these blocks, if one pays.
     pub(super) fn train(&self) -> Option<Vec<u8>> {
         let bytes = self.dictionary_bytes.min(self.bytes / SAMPLES_PER_DICTIONARY);
-        if bytes < DICTIONARY_BYTES_MIN {
+        if bytes < DICTIONARY_BYTES_MIN || self.blocks.len() < SAMPLES_MIN {
             return None;
         }
         let samples: Vec<&[u8]> = self.blocks.iter().map(|block| &block.raw[..]).collect();
