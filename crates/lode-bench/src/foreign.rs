@@ -76,7 +76,7 @@ const ABSENT: &[Absent] = &[
         flags: &[
             "cache_numshardbits", "cache_type", "cache_high_pri_pool_ratio",
             "cache_low_pri_pool_ratio", "cache_index_and_filter_blocks", "cache_uri",
-            "simcache_size", "row_cache_size", "compressed_*", "use_compressed_secondary_cache",
+            "simcache_size", "compressed_*", "use_compressed_secondary_cache",
             "secondary_cache_uri", "use_tiered_cache", "read_cache_*", "pin_l0_*",
             "prepopulate_block_cache", "table_cache_numshardbits", "use_cache_*",
             "uncache_aggressiveness",

@@ -32,6 +32,25 @@ fn a_range_of_keys_is_removed() {
     assert_eq!(place.db(&["scan", "--keys-only"]).expect(0).text(), "a\nd\n");
 }
 
+/// `--options` opens with the options of a file, also where that creates; what
+/// is wrong with the file is told with its line.
+#[test]
+fn options_come_from_a_file() {
+    let place = Place::new();
+    let file = place.path("tuned");
+    let path = text(&file);
+    std::fs::write(&file, "[family]\nmemtable_bytes = 3MiB\n").unwrap();
+    place.db(&["put", "--create", "a", "1", "--options", path]).expect(0);
+    let property = ["property", "lodestore.options", "--options", path];
+    let shown = place.db(&property).expect(0);
+    assert!(shown.text().contains("memtable_bytes = 3MiB"), "{}", shown.text());
+    std::fs::write(&file, "[family]\nmemtable_byte = 3MiB\n").unwrap();
+    let refused = place.db(&["put", "b", "1", "--options", path]).expect(3);
+    let expected = "line 2: there is no option memtable_byte; did you mean memtable_bytes?";
+    assert!(refused.err.contains(expected), "{}", refused.err);
+    place.db(&["get", "b"]).expect(1);
+}
+
 /// A mistyped path makes no new database, and one line says what to do.
 #[test]
 fn absent_database_is_an_error_with_advice() {

@@ -289,6 +289,11 @@ impl Charge {
         wanted.min((self.account.budget.usable_bytes() / 256).max(BUFFER_BYTES_MIN))
     }
 
+    /// True if `bytes` are no large part of the budget.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        bytes <= self.account.budget.usable_bytes() / 8
+    }
+
     /// Reserves `bytes`. Never fails and never waits: who can wait asks first.
     pub(crate) fn reserve(&self, bytes: usize) -> Reservation {
         let mut reservation = Reservation { charge: self.clone(), bytes: 0 };

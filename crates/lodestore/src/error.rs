@@ -122,6 +122,14 @@ impl Error {
         Error::Incompatible { path: path.to_path_buf(), what: what.into() }
     }
 
+    /// Says what an [`Error::InvalidArgument`] is about; others stay as they are.
+    pub(crate) fn about(self, subject: impl fmt::Display) -> Error {
+        match self {
+            Error::InvalidArgument { what } => Error::invalid(format!("{subject}: {what}")),
+            other => other,
+        }
+    }
+
     /// An [`Error::InvalidArgument`].
     pub(crate) fn invalid(what: impl Into<String>) -> Error {
         Error::InvalidArgument { what: what.into() }

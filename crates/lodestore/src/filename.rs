@@ -6,6 +6,7 @@
 //! | `MANIFEST-000007` | durable list of the tables |
 //! | `000012.wal` | a segment of the write-ahead log |
 //! | `000013.table` | a table |
+//! | `OPTIONS-000015` | the options that it was last open with; not needed |
 //! | `000014.tmp` | being written; removed at open |
 //! | `LOCK`, `LOCK.open` | held while the database is open |
 //! | `STATUS`, `STATUS.next` | what an open database tells of itself; gone when it is closed |
@@ -33,6 +34,7 @@ pub(crate) enum FileKind {
     Manifest(u64),
     Log(u64),
     Table(u64),
+    Options(u64),
     Temporary(u64),
     Status,
 }
@@ -57,6 +59,10 @@ pub(crate) fn table_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(table_name(number))
 }
 
+pub(crate) fn options_path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(format!("OPTIONS-{number:06}"))
+}
+
 pub(crate) fn temporary_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(format!("{number:06}.tmp"))
 }
@@ -71,6 +77,9 @@ pub(crate) fn parse(name: &str) -> Option<FileKind> {
     }
     if let Some(digits) = name.strip_prefix("MANIFEST-") {
         return number(digits).map(FileKind::Manifest);
+    }
+    if let Some(digits) = name.strip_prefix("OPTIONS-") {
+        return number(digits).map(FileKind::Options);
     }
     let (digits, extension) = name.split_once('.')?;
     let number = number(digits)?;
@@ -102,6 +111,7 @@ mod tests {
             Some(FileKind::Table(1_234_567))
         );
         assert_eq!(parse(&name(temporary_path(directory, 1))), Some(FileKind::Temporary(1)));
+        assert_eq!(parse(&name(options_path(directory, 15))), Some(FileKind::Options(15)));
         assert_eq!(parse(&manifest_name(3)), Some(FileKind::Manifest(3)));
         for foreign in ["", "x", "000001.ldb", "1.wal.bak", "-1.wal", "+1.wal", "MANIFEST-", "LOG"]
         {

@@ -11,6 +11,7 @@ use crate::fs::{Fs, MemFs};
 use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, trailer};
 use crate::memtable::{Memtable, MemtableWriter};
 use crate::merge::{MergeCursor, Source};
+use crate::prefix::PrefixExtractor;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 use crate::table::{Compression, LookupKey, Need, ReadContext};
@@ -102,6 +103,9 @@ impl Sorted {
             block_bytes: 4096,
             filter_bits_per_key: 10,
             compression: Compression::None,
+            dictionary_bytes: 0,
+            dictionary_training_bytes: 0,
+            prefix_extractor: PrefixExtractor::None,
             order: KeyOrder::Bytewise,
             partition_bytes,
             buffers: Charge::new(&Account::unlimited(), Item::Compactions),

@@ -309,6 +309,14 @@ pub(crate) fn common_prefix_bytes(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
 
+/// The first key after all that begin with `prefix`; `None` if there is none.
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
 /// The first eight bytes of `key` as a number that compares as they do; short
 /// keys are filled up with zeros, so equal heads decide nothing.
 #[inline]
@@ -394,5 +402,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The end of a prefix is the first key that sorts after all with it.
+    #[test]
+    fn prefix_end_is_the_first_key_after_the_prefix() {
+        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(prefix_end(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(prefix_end(b"\xff"), None);
+        assert_eq!(prefix_end(b""), None);
     }
 }

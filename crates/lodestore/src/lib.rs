@@ -18,6 +18,7 @@ mod coding;
 mod key;
 mod checksum;
 mod merge_operator;
+mod prefix;
 mod cursor;
 mod range_deletes;
 
@@ -80,7 +81,8 @@ pub use key::{
 pub use latency::{Latency, Operation};
 pub use limiter::RateLimiter;
 pub use merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
-pub use options::{FamilyOptions, IngestOptions, Options, WriteOptions};
+pub use options::{FamilyOptions, IngestOptions, OptionInfo, Options, WriteOptions};
+pub use prefix::PrefixExtractor;
 pub use scheduler::Scheduler;
 pub use stats::{Counter, LevelTraffic, Statistics, StatisticsSnapshot};
 pub use table::Compression;

@@ -27,18 +27,26 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct RateLimiter {
     scheduler: Arc<Scheduler>,
-    floor: u64,
-    ceiling: u64,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    floor: u64,
+    /// `u64::MAX`: nobody waits.
+    ceiling: u64,
     bucket: Bucket,
     /// How urgent each database's work is, from 0 to 1.
     urgencies: BTreeMap<u64, f64>,
     next: u64,
     waited: Duration,
+}
+
+impl State {
+    fn with_rates(floor: u64, ceiling: u64) -> State {
+        let ceiling = ceiling.max(1);
+        State { floor: floor.clamp(1, ceiling), ceiling, ..State::default() }
+    }
 }
 
 impl RateLimiter {
@@ -55,13 +63,26 @@ impl RateLimiter {
         floor: u64,
         bytes_per_second: u64,
     ) -> Arc<RateLimiter> {
-        let ceiling = bytes_per_second.max(1);
-        Arc::new(RateLimiter {
-            scheduler: Arc::clone(scheduler),
-            floor: floor.clamp(1, ceiling),
-            ceiling,
-            state: Mutex::default(),
-        })
+        let state = State::with_rates(floor, bytes_per_second);
+        Arc::new(RateLimiter { scheduler: Arc::clone(scheduler), state: Mutex::new(state) })
+    }
+
+    /// Holds nobody back until it is given a rate.
+    pub(crate) fn unlimited(scheduler: &Arc<Scheduler>) -> Arc<RateLimiter> {
+        Self::with_floor(scheduler, u64::MAX, u64::MAX)
+    }
+
+    /// At most `bytes_per_second` from here on, at least an eighth of it. Those
+    /// who wait notice soon.
+    pub fn set_bytes_per_second(&self, bytes_per_second: u64) {
+        let rates = State::with_rates(bytes_per_second / FLOOR_DIVISOR, bytes_per_second);
+        let mut state = self.state.lock();
+        (state.floor, state.ceiling) = (rates.floor, rates.ceiling);
+    }
+
+    /// True if it holds nobody back.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.state.lock().ceiling == u64::MAX
     }
 
     /// The rate that holds now.
@@ -76,7 +97,7 @@ impl RateLimiter {
 
     fn rate(&self, state: &State) -> f64 {
         let urgency = state.urgencies.values().fold(0.0, |a: f64, &b| a.max(b));
-        let (floor, ceiling) = (self.floor as f64, self.ceiling as f64);
+        let (floor, ceiling) = (state.floor as f64, state.ceiling as f64);
         floor + (ceiling - floor) * urgency
     }
 
@@ -139,6 +160,9 @@ impl Tenant {
         loop {
             let now = limiter.scheduler.now();
             let mut state = limiter.state.lock();
+            if state.ceiling == u64::MAX {
+                return;
+            }
             let rate = limiter.rate(&state);
             if purpose == Purpose::Flush || self.in_a_hurry.load(Ordering::Acquire) {
                 state.bucket.charge(now, rate, bytes);
@@ -241,6 +265,26 @@ mod tests {
         assert_eq!(limiter.bytes_per_second(), 8000);
         drop(b);
         assert_eq!(limiter.bytes_per_second(), 4500);
+    }
+
+    /// A limiter that gets a rate holds back those who share in it already, and
+    /// one whose rate is taken away lets them go.
+    #[test]
+    fn the_rate_can_change() {
+        let scheduler = Scheduler::seeded(1, 7);
+        let limiter = RateLimiter::unlimited(&scheduler);
+        let tenant = limiter.join();
+        tenant.set_urgency(1.0);
+        write(&tenant, Purpose::Compaction, 1000);
+        assert!(scheduler.now() < Duration::from_millis(50));
+        limiter.set_bytes_per_second(100_000);
+        let begin = scheduler.now();
+        write(&tenant, Purpose::Compaction, 101);
+        assert!(scheduler.now() - begin > Duration::from_millis(950));
+        limiter.set_bytes_per_second(u64::MAX);
+        let begin = scheduler.now();
+        write(&tenant, Purpose::Compaction, 1000);
+        assert!(scheduler.now() - begin < Duration::from_millis(50));
     }
 
     /// A database that is being closed waits no more.

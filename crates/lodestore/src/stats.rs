@@ -50,6 +50,8 @@ counters! {
     GetsFound => "read.gets-found",
     /// Cursor seeks.
     Seeks => "read.seeks",
+    /// Tables that a cursor did not look into: none of their keys has its prefix.
+    PrefixTablesSkipped => "read.prefix-tables-skipped",
     /// Blocks of entries found in the cache.
     CacheHits => "cache.hits",
     /// Blocks of entries that had to be read.

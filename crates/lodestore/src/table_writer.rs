@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::budget::{Account, Charge, Item};
+use crate::compact::pick::BOTTOM;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, too_long, trailer};
@@ -109,7 +110,9 @@ impl TableWriter {
         };
         let has_memory_limit = options.memory_bytes.is_some() || options.budget.is_some();
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
-        let settings = family.table_settings(has_memory_limit, buffers);
+        // Tables from outside go as deep as they can.
+        let compression = family.compression_at(BOTTOM, BOTTOM);
+        let settings = family.table_settings(compression, has_memory_limit, buffers);
         let file = options.fs.create(path).map_err(|error| Error::io(path, "create", error))?;
         let mut writer = TableWriter {
             fs: Arc::clone(&options.fs),

@@ -34,6 +34,7 @@ pub enum Command {
     Compact { family: String, from: Option<Datum>, to: Option<Datum> },
     DeleteFiles { family: String, from: Option<Datum>, until: Option<Datum> },
     Ingest { tables: Vec<Vec<Change>>, moved: bool },
+    SetOptions { family: Option<String>, changes: Vec<(String, String)> },
     Wait,
     Checkpoint { name: String },
     Verify,
@@ -259,6 +260,12 @@ impl fmt::Display for Command {
                     write_changes(f, changes)?;
                 }
                 f.write_str(if *moved { " move=yes" } else { "" })
+            }
+            Command::SetOptions { family, changes } => {
+                let verb = if family.is_some() { "set-family-options" } else { "set-options" };
+                f.write_str(verb)?;
+                changes.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))?;
+                family.as_ref().map_or(Ok(()), |family| in_family(f, family))
             }
             Command::Wait => f.write_str("wait"),
             Command::Checkpoint { name } => write!(f, "checkpoint {name}"),

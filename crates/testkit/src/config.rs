@@ -19,8 +19,11 @@
 //! | `files` | files that may be open for reading |
 //! | `log` | bytes of log segments from which old families are flushed |
 //! | `logging` | `yes` or `no` |
+//!
+//! The name of any other option is a knob too, as it is.
 
 use crate::command::{Operator, Schema};
+use crate::orders::Order;
 use lodestore::{AddU64, Append, Compression, FamilyOptions, Options, SharedMergeOperator};
 use std::sync::Arc;
 
@@ -40,6 +43,7 @@ pub(crate) fn apply(options: &mut Options, name: &str, value: &str) -> Result<()
         "threads" => options.background_threads = number()?,
         "log" => options.log_bytes_max = number()? as u64,
         "cache" => options.cache_bytes = number()?,
+        "rows" => options.row_cache_bytes = number()?,
         "memory" => options.memory_bytes = Some(number()?),
         "partition" => family.partition_bytes = Some(number()?),
         "files" => options.open_files_max = Some(number()?),
@@ -64,9 +68,19 @@ pub(crate) fn apply(options: &mut Options, name: &str, value: &str) -> Result<()
                 _ => return Err("logging is yes or no".to_string()),
             }
         }
-        _ => return Err(format!("no knob {name}")),
+        _ => {
+            let set = match is_option_of_family(name) {
+                true => family.set(name, value),
+                false => options.set(name, value),
+            };
+            set.map_err(|error| error.to_string())?;
+        }
     }
     Ok(())
+}
+
+fn is_option_of_family(name: &str) -> bool {
+    FamilyOptions::catalogue().iter().any(|info| info.name == name)
 }
 
 /// `base` with the order and the merge operator of `schema`.
@@ -76,5 +90,9 @@ pub(crate) fn family_options(base: &FamilyOptions, schema: Schema) -> FamilyOpti
         Operator::Add => Some(Arc::new(AddU64)),
         Operator::Append => Some(Arc::new(Append::with_delimiter(b","))),
     };
-    FamilyOptions { order: schema.order.key_order(), merge_operator, ..base.clone() }
+    let order = schema.order.key_order();
+    // In another order keys with one prefix are no neighbours.
+    let is_bytewise = schema.order == Order::Bytewise;
+    let prefix_extractor = base.prefix_extractor.filter(|_| is_bytewise);
+    FamilyOptions { order, merge_operator, prefix_extractor, ..base.clone() }
 }

@@ -42,6 +42,10 @@ pub struct Generator {
     following: Vec<Command>,
     named: usize,
     opened: bool,
+    /// Values have much in common.
+    records: bool,
+    /// There is a limit on memory, which decides how large the cache is.
+    memory_is_limited: bool,
 }
 
 /// What decides whether a key may be removed by a single delete.
@@ -52,6 +56,10 @@ struct Past {
     /// True if it was merged, or removed in another way, since then.
     mixed: bool,
 }
+
+/// By name; the keys have prefixes by all of them.
+pub const PREFIX_EXTRACTORS: [&str; 6] =
+    ["default", "none", "fixed:2", "capped:4", "delimiter:0x2f", "fixed:15"];
 
 #[derive(Clone, Copy)]
 enum What {
@@ -69,6 +77,7 @@ enum What {
     DeleteRange,
     Ingest,
     Checkpoint,
+    Options,
     Reopen,
     Rare,
 }
@@ -89,7 +98,10 @@ impl Generator {
             following: Vec::new(),
             named: 0,
             opened: false,
+            records: false,
+            memory_is_limited: false,
         };
+        generator.records = generator.random.one_in(3);
         let schema = generator.schema();
         generator.families.push((DEFAULT_FAMILY.to_string(), schema));
         generator
@@ -111,6 +123,7 @@ impl Generator {
             (4, What::DeleteRange),
             (4, What::Ingest),
             (1, What::Checkpoint),
+            (3, What::Options),
             (2, What::Reopen),
             (2, What::Rare),
         ]) {
@@ -135,6 +148,7 @@ impl Generator {
             What::Ingest => self.ingest(),
             What::Checkpoint if self.shape.reopening => self.checkpoint(),
             What::Checkpoint => Command::Checkpoint { name: self.name("copy") },
+            What::Options => self.change_options(),
             What::Reopen if self.shape.reopening => self.open(),
             What::Reopen => Command::Wait,
             What::Rare => self.rare(),
@@ -214,10 +228,30 @@ impl Generator {
             ("tombstones", *r.pick(&[0, 10, 50])),
             ("threads", r.between(1, 3)),
             ("cache", if r.one_in(4) { 0 } else { r.between(1, 256) << 10 }),
+            ("rows", if r.one_in(2) { 0 } else { r.between(1, 12) << 10 }),
         ];
         let mut knobs = knobs.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
         knobs.push(("codec".to_string(), r.pick(&codecs).to_string()));
-        if r.one_in(3) {
+        let among = |r: &mut Random, name: &str, choices: &[&str]| {
+            (name.to_string(), r.pick(choices).to_string())
+        };
+        if r.one_in(2) {
+            knobs.push(among(
+                r,
+                "compression_by_level",
+                &["none", "none,lz4", "snappy,zstd:1,none"],
+            ));
+            let codecs = ["default", "none", "zstd:1", "zstd:3"];
+            knobs.push(among(r, "compression_bottommost", &codecs));
+        }
+        if r.one_in(2) {
+            knobs.push(among(r, "compression_bottommost", &["zstd:1"]));
+            knobs.push(among(r, "dictionary_bytes", &["256", "1KiB", "4KiB"]));
+            knobs.push(among(r, "dictionary_training_bytes", &["4KiB", "64KiB"]));
+        }
+        knobs.push(among(r, "prefix_extractor", &PREFIX_EXTRACTORS));
+        self.memory_is_limited = r.one_in(3);
+        if self.memory_is_limited {
             knobs.push(("memory".to_string(), (r.between(64, 512) << 10).to_string()));
         }
         if r.one_in(2) {
@@ -227,6 +261,56 @@ impl Generator {
             knobs.push(("files".to_string(), r.between(1, 4).to_string()));
         }
         knobs
+    }
+
+    /// Options that change while the database is open: of one family, or of
+    /// the database.
+    fn change_options(&mut self) -> Command {
+        let family = self.family();
+        let r = &mut self.random;
+        let kib = |bytes: usize| format!("{bytes}KiB");
+        let level0 = r.between(1, 4);
+        let of_family = [
+            vec![("memtable_bytes", kib(r.between(4, 64)))],
+            vec![("sealed_memtables_max", r.between(1, 3).to_string())],
+            vec![("block_bytes", (64 << r.below(7)).to_string())],
+            vec![("compression", r.pick(&["none", "snappy", "lz4", "zstd:1"]).to_string())],
+            vec![("compression_bottommost", r.pick(&["default", "lz4", "zstd:3"]).to_string())],
+            vec![
+                ("dictionary_bytes", r.pick(&["0", "512", "2KiB"]).to_string()),
+                ("dictionary_training_bytes", kib(r.between(2, 64))),
+            ],
+            vec![("filter_bits_per_key", r.below(17).to_string())],
+            vec![("partition_bytes", r.pick(&["default", "64", "512"]).to_string())],
+            vec![("table_bytes", kib(r.between(2, 32)))],
+            vec![
+                ("level0_compaction_files", level0.to_string()),
+                ("level0_slowdown_files", (level0 + 4).to_string()),
+                ("level0_stop_files", (level0 + 12).to_string()),
+            ],
+            vec![("level1_bytes", kib(r.between(4, 64)))],
+            vec![("level_multiplier", r.between(2, 6).to_string())],
+            vec![("tombstone_percent", r.pick(&["0", "10", "50"]).to_string())],
+        ];
+        let of_database = [
+            vec![("open_files_max", r.pick(&["default", "1", "3"]).to_string())],
+            vec![("log_bytes_max", kib(r.between(8, 1024)))],
+            vec![("background_bytes_per_second", r.pick(&["0", "1GiB"]).to_string())],
+            vec![("cache_bytes", kib(r.below(256)))],
+        ];
+        let settable = of_database.len() - usize::from(self.memory_is_limited);
+        let (family, list) = match r.one_in(5) {
+            true => (None, &of_database[..settable]),
+            false => (Some(family), &of_family[..]),
+        };
+        let first = r.below(list.len());
+        let second = r.below(list.len());
+        let mut changes = list[first].clone();
+        if second != first {
+            changes.extend_from_slice(&list[second]);
+        }
+        let changes = changes.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        Command::SetOptions { family, changes }
     }
 
     fn schema(&mut self) -> Schema {
@@ -399,6 +483,9 @@ impl Generator {
     }
 
     fn value(&mut self) -> Datum {
+        if self.records && !self.random.one_in(8) {
+            return self.record();
+        }
         let length = match self.random.below(20) {
             0 => 0,
             1..=8 => self.random.below(30),
@@ -407,6 +494,15 @@ impl Generator {
             _ => self.random.below(5000),
         };
         Datum::Generated { length, seed: self.random.word() >> 40 }
+    }
+
+    /// What a program may keep: one form, small differences.
+    fn record(&mut self) -> Datum {
+        let r = &mut self.random;
+        let (state, amount) = (*r.pick(&["open", "settled"]), r.below(100_000));
+        let text =
+            format!("account:{:06}/state:{state}/amount:{amount}/currency:EUR", r.below(999));
+        Datum::Literal(text.into_bytes())
     }
 
     fn write(&mut self, records: usize) -> Command {

@@ -53,6 +53,16 @@ pub fn open() -> Command {
     }
 }
 
+/// Other options from then on, which a file is to say.
+fn set_options(random: &mut Random, families: &[String]) -> Command {
+    let codec = random.pick(&["none", "lz4", "zstd:1"]).to_string();
+    let changes = vec![
+        ("compression_bottommost".to_string(), codec),
+        ("memtable_bytes".to_string(), format!("{}KiB", random.between(2, 8))),
+    ];
+    Command::SetOptions { family: Some(random.pick(families).clone()), changes }
+}
+
 /// A history of `steps` commands after the opening: batches over families that
 /// come and go, flushes, compactions, reopenings. Every batch holds a marker.
 pub fn history(seed: u64, steps: usize) -> Vec<Command> {
@@ -61,7 +71,7 @@ pub fn history(seed: u64, steps: usize) -> Vec<Command> {
     let mut commands = vec![open(), create("a")];
     let mut batches = 0;
     for _ in 0..steps {
-        commands.push(match random.below(24) {
+        commands.push(match random.below(25) {
             0 => Command::Flush { family: None },
             1 => Command::Flush { family: Some(random.pick(&families).clone()) },
             2 => Command::Compact { family: random.pick(&families).clone(), from: None, to: None },
@@ -72,6 +82,7 @@ pub fn history(seed: u64, steps: usize) -> Vec<Command> {
                 batches += 1;
                 ingest(&mut random, &families, batches)
             }
+            24 => set_options(&mut random, &families),
             6..=8 => match families.iter().position(|name| name == "b") {
                 Some(at) => Command::DropFamily { name: families.remove(at) },
                 None => {

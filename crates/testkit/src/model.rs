@@ -312,6 +312,12 @@ impl Model {
             Command::Families => Ok(Output::Text(self.current()?.family_names().join("\n"))),
             Command::Sequence => Ok(Output::Text(self.current()?.sequence.to_string())),
             Command::Verify | Command::Wait => self.current().map(|_| Output::Done),
+            // Nothing that a reader sees.
+            Command::SetOptions { family, .. } => {
+                let database = self.current()?;
+                family.as_ref().map_or(Ok(()), |name| database.family(name).map(|_| ()))?;
+                Ok(Output::Done)
+            }
             Command::Property { .. } => Err("NotInModel".to_string()),
             _ => self.change(command),
         }

@@ -57,6 +57,11 @@ pub fn command(line: &str) -> Parsed<Command> {
             Command::DeleteFiles { family: words.family()?, from, until }
         }
         "ingest" => ingest(&mut words)?,
+        "set-options" => Command::SetOptions { family: None, changes: words.rest_of_options() },
+        "set-family-options" => {
+            let family = Some(words.family()?);
+            Command::SetOptions { family, changes: words.rest_of_options() }
+        }
         "wait" => Command::Wait,
         "checkpoint" => Command::Checkpoint { name: words.argument("name")? },
         "verify" => Command::Verify,
@@ -271,6 +276,10 @@ impl Words {
         let at = self.rest.iter().position(|word| is_option(word))?;
         let word = self.rest.remove(at);
         word.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()))
+    }
+
+    fn rest_of_options(&mut self) -> Vec<(String, String)> {
+        std::iter::from_fn(|| self.next_option()).collect()
     }
 
     fn finish(&self) -> Parsed<()> {

@@ -259,6 +259,14 @@ impl RustApi {
                 family.delete_files_in_range(from.as_deref(), until.as_deref()).map(|_| ())
             }
             Command::Ingest { tables, moved } => return self.ingest(tables, *moved),
+            Command::SetOptions { family, changes } => {
+                let changes: Vec<(&str, &str)> =
+                    changes.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+                match family {
+                    None => db.set_options(&changes),
+                    Some(family) => self.family(family)?.set_family_options(&changes),
+                }
+            }
             Command::Wait => db.wait_for_background(),
             Command::Checkpoint { name } => {
                 let made = db.checkpoint(self.root.join(name));

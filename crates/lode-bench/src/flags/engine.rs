@@ -1,15 +1,42 @@
 //! Flags that become options of the engine.
 
+use std::path::PathBuf;
+
 use lodestore::Compression;
 
 use crate::numbers::{
-    OrDefault, parse_bytes_or_default, parse_count, parse_count_or_default, parse_switch,
+    OrDefault, parse_bytes, parse_bytes_or_default, parse_count, parse_count_or_default,
+    parse_switch,
 };
+
+/// Flags that say what a file of options says. (A merge operator belongs to the
+/// benchmark too, and goes before the file's.)
+const OPTIONS_IN_FILE: &[&str] = &[
+    "compression",
+    "write_buffer_size",
+    "max_file_size",
+    "block_size",
+    "cache_size",
+    "row_cache_size",
+    "bloom_bits",
+    "background_threads",
+    "max_background_jobs",
+    "disable_wal",
+    "comparisons",
+    "open_files",
+    "memory_budget",
+    "log_mapped",
+    "latencies",
+];
 
 /// Where -1 is the default, the engine's own default is taken.
 #[derive(Clone, Debug, clap::Args)]
 #[command(rename_all = "snake_case", next_help_heading = "Engine")]
 pub struct EngineFlags {
+    /// Take the engine's options from this file instead of flags
+    #[arg(long, value_name = "FILE", conflicts_with_all = OPTIONS_IN_FILE)]
+    pub options_file: Option<PathBuf>,
+
     /// Codec of table blocks: 0 or none, 1 or snappy (LevelDB's), lz4, zstd, zstd:LEVEL
     #[arg(long, visible_alias = "compression_type", default_value = "lz4", value_parser = parse_compression, value_name = "CODEC")]
     pub compression: Codec,
@@ -38,6 +65,10 @@ pub struct EngineFlags {
     /// Bytes of the cache of blocks
     #[arg(long, default_value = "-1", value_parser = parse_bytes_or_default, value_name = "BYTES", allow_negative_numbers = true)]
     pub cache_size: OrDefault,
+
+    /// Bytes of the cache of single rows; 0 = none
+    #[arg(long, default_value = "0", value_parser = parse_bytes, value_name = "BYTES")]
+    pub row_cache_size: u64,
 
     /// Bits of the filter for each key; 0 = no filter
     #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "BITS", allow_negative_numbers = true)]

@@ -42,6 +42,7 @@ pub fn demo(flags: &DemoFlags, stop: &AtomicBool) -> Result<Outcome, BenchError>
     let surroundings = Surroundings {
         db,
         memory_limit: None,
+        options: None,
         cache_size: None,
         status: false,
         json: false,

@@ -80,7 +80,10 @@ pub struct Surroundings {
     /// Put lode into a control group with this much memory, page cache included
     #[arg(long, value_parser = parse_memory_limit, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
-    /// Size of the database's block cache [default: the engine's]
+    /// Open the database with the options in this file
+    #[arg(long, value_name = "FILE")]
+    pub options: Option<PathBuf>,
+    /// Size of the database's block cache [default: the engine's, or the file's]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub cache_size: Option<u64>,
     /// Tell lode top how it is doing: a small file in the database, written each second

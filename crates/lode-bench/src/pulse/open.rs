@@ -41,14 +41,25 @@ pub fn open(surroundings: &Surroundings, access: Access) -> Result<Opened, Bench
         drop_cached(path)?;
     }
     let statistics = Arc::<Statistics>::default();
+    let options = match &surroundings.options {
+        Some(path) => {
+            Options::load(path).map_err(|error| BenchError::Usage(format!("--options: {error}")))?
+        }
+        None => Options::default(),
+    };
     let mut options = Options {
         create_if_missing: access == Access::Load,
-        logging: access != Access::Load,
+        error_if_exists: false,
+        logging: options.logging && access != Access::Load,
         statistics: Some(Arc::clone(&statistics)),
-        status_interval: surroundings.status.then_some(STATUS_INTERVAL),
-        ..Options::default()
+        status_interval: surroundings.status.then_some(STATUS_INTERVAL).or(options.status_interval),
+        ..options
     };
     if let Some(bytes) = surroundings.cache_size {
+        if options.memory_bytes.is_some() {
+            let what = "--cache-size: memory_bytes in the file of --options sizes the cache";
+            return Err(BenchError::Usage(what.to_string()));
+        }
         options.cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     }
     let db = match access {

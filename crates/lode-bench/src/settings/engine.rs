@@ -15,8 +15,35 @@ use crate::error::BenchError;
 use crate::flags::{Codec, EngineFlags, Flags, MergeChoice};
 use crate::numbers::OrDefault;
 
+/// The family that benchmarks write to.
+const FAMILY: &str = "default";
+
+/// All options and the name of the codec: of the flags, or of a file.
+pub fn of(
+    flags: &Flags,
+    comparisons: Option<&Arc<AtomicU64>>,
+) -> Result<(Options, Codec), BenchError> {
+    let Some(path) = &flags.engine.options_file else {
+        let codec = codec(&flags.engine)?;
+        return Ok((options(flags, &codec, comparisons)?, codec));
+    };
+    let mut options = Options::load(path)
+        .map_err(|error| BenchError::Usage(format!("--options_file: {error}")))?;
+    (options.create_if_missing, options.error_if_exists) = (!flags.use_existing_db, false);
+    if flags.engine.status {
+        options.status_interval = Some(STATUS_INTERVAL);
+    }
+    if let Some(operator) = merge_operator(flags.engine.merge_operator) {
+        let of_all = options.families.values_mut().chain([&mut options.family]);
+        of_all.for_each(|family| family.merge_operator = Some(Arc::clone(&operator)));
+    }
+    let compression = options.family_options(FAMILY).compression;
+    let codec = Codec { name: compression.to_string(), compression, level_was_given: true };
+    Ok((options, codec))
+}
+
 /// The codec, at the level that was asked for.
-pub fn codec(flags: &EngineFlags) -> Result<Codec, BenchError> {
+fn codec(flags: &EngineFlags) -> Result<Codec, BenchError> {
     let codec = &flags.compression;
     let Some(level) = flags.compression_level else {
         return Ok(codec.clone());
@@ -41,7 +68,7 @@ pub fn codec(flags: &EngineFlags) -> Result<Codec, BenchError> {
 }
 
 /// All options. LevelDB takes 0 for "default" where a size of 0 makes no sense.
-pub fn options(
+fn options(
     flags: &Flags,
     codec: &Codec,
     comparisons: Option<&Arc<AtomicU64>>,
@@ -61,6 +88,7 @@ pub fn options(
     if let Some(bytes) = flags.cache_size.0 {
         options.cache_bytes = bytes as usize;
     }
+    options.row_cache_bytes = flags.row_cache_size as usize;
     if let Some(bytes) = positive(flags.memory_budget) {
         if flags.cache_size.0.is_some() {
             return usage("--memory_budget sizes the cache: leave --cache_size out");

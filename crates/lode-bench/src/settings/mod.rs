@@ -118,9 +118,8 @@ impl Settings {
         let keys = checks::key_shape(flags)?;
         checks::benchmarks(flags, &benchmarks)?;
         let shapes = shapes::of(flags)?;
-        let codec = engine::codec(&flags.engine)?;
         let comparisons = flags.engine.comparisons.then(Arc::<AtomicU64>::default);
-        let engine = engine::options(flags, &codec, comparisons.as_ref())?;
+        let (engine, codec) = engine::of(flags, comparisons.as_ref())?;
         let limit = |rate: u64| (rate > 0).then_some(rate as f64);
         let (reads, writes) = (flags.reads.0, flags.writes.0);
         // A wave needs paces; it sets their rates itself.
@@ -347,6 +346,27 @@ mod tests {
         assert_eq!(options.family.memtable_bytes, defaults.family.memtable_bytes);
         assert_eq!(options.cache_bytes, defaults.cache_bytes);
         assert!(options.create_if_missing);
+    }
+
+    /// A file of options stands for the flags; a merge operator that is given
+    /// goes before the file's.
+    #[test]
+    fn a_file_of_options_reaches_the_engine() {
+        let directory = std::env::temp_dir();
+        let path = directory.join(format!("lode-bench-options-{}", std::process::id()));
+        let text = "[database]\ncache_bytes = 3MiB\n[family]\ncompression = zstd:7\n";
+        std::fs::write(&path, text).expect("a temporary file");
+        let line = format!("--merge_operator uint64add --options_file {}", path.display());
+        let read = settings(&line).expect("valid");
+        std::fs::remove_file(&path).expect("it is there");
+        let options = read.engine;
+        assert_eq!((options.cache_bytes, &read.codec.name[..]), (3 << 20, "zstd:7"));
+        assert!(options.create_if_missing);
+        let operator = options.family.merge_operator.expect("it was chosen");
+        assert_eq!(operator.name(), "UInt64AddOperator");
+        let both = format!("{line} --block_size 4K");
+        assert!(Line::try_parse_from(both.split_whitespace()).is_err(), "the file and a flag");
+        assert!(refusal(&line).contains("--options_file"), "it is gone");
     }
 
     /// A flag that has no meaning here is told of.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use lodestore::{Db, Family, FamilyOptions, Fs, Options, OsFs};
+use lodestore::{Db, Family, Fs, Options, OsFs};
 
 use crate::failure::Failure;
 use crate::output::{Output, Style};
@@ -26,6 +26,9 @@ pub struct Target {
     /// Keys and values are hexadecimal digits, on the command line and in the output
     #[arg(long, global = true)]
     hex: bool,
+    /// Open the database with the options in this file
+    #[arg(long, global = true, value_name = "FILE")]
+    options: Option<PathBuf>,
     /// Print JSON, an object a line
     #[arg(long, global = true)]
     json: bool,
@@ -52,9 +55,14 @@ impl Target {
         Arc::new(OsFs::new())
     }
 
+    /// The options of the file that was named, or the defaults.
+    fn options(&self) -> Result<Options, Failure> {
+        Ok(self.options.as_deref().map(Options::load).transpose()?.unwrap_or_default())
+    }
+
     /// Opens the database for reading only: nothing in it changes.
     pub fn open_for_reading(&self) -> Result<(Db, Family), Failure> {
-        let db = Db::open_read_only(self.path()?, Options::default())?;
+        let db = Db::open_read_only(self.path()?, self.options()?)?;
         let family = db.family(&self.family).ok_or_else(|| self.no_family(&db))?;
         Ok((db, family))
     }
@@ -62,11 +70,12 @@ impl Target {
     /// Opens the database for writing.
     pub fn open_for_writing(&self, absent: Absent) -> Result<(Db, Family), Failure> {
         let create_if_missing = absent == Absent::Create;
-        let options = Options { create_if_missing, ..Options::default() };
+        let options = Options { create_if_missing, error_if_exists: false, ..self.options()? };
+        let of_family = options.family_options(&self.family).clone();
         let db = Db::open(self.path()?, options)?;
         let family = match (db.family(&self.family), absent) {
             (Some(family), _) => family,
-            (None, Absent::Create) => db.create_family(&self.family, FamilyOptions::default())?,
+            (None, Absent::Create) => db.create_family(&self.family, of_family)?,
             (None, Absent::Refuse) => return Err(self.no_family(&db)),
         };
         Ok((db, family))

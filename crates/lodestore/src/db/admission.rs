@@ -109,7 +109,7 @@ impl Engine {
             let mut line = pacer.lock();
             let now = scheduler.now();
             let Turn::Wait { cause, time, is_stop } =
-                line.ask(number, now, fill, &family.options, bytes)
+                line.ask(number, now, fill, &family.options(), bytes)
             else {
                 break Ok(());
             };
@@ -174,13 +174,11 @@ impl Engine {
                 level0_tables: view.version.level(0).tables().len(),
                 debt_bytes: debt_bytes(&view.version, &limits(family)),
             };
-            is_pressed |= family.pacer.update(load, &family.options, &state.meters);
-            urgency = urgency.max(pressure::urgency(&load, &family.options));
-            compactions_are_behind |= pressure::compactions_are_behind(&load, &family.options);
+            is_pressed |= family.pacer.update(load, &family.options(), &state.meters);
+            urgency = urgency.max(pressure::urgency(&load, &family.options()));
+            compactions_are_behind |= pressure::compactions_are_behind(&load, &family.options());
         }
-        if let Some(limiter) = &self.limiter {
-            limiter.set_urgency(urgency);
-        }
+        self.limiter.set_urgency(urgency);
         state.compactions_are_behind = compactions_are_behind;
         self.is_pressed.store(is_pressed, Ordering::Release);
     }
@@ -194,7 +192,7 @@ impl Engine {
     fn active_fill(&self, family: &FamilyCore) -> f64 {
         let memtable = family.views.load().active.memory_bytes() as f64;
         let log = self.log_bytes.load(Ordering::Relaxed) as f64;
-        let of_memtable = memtable / family.options.memtable_bytes as f64;
-        of_memtable.max(log / self.options.log_bytes_max.max(1) as f64)
+        let of_memtable = memtable / family.options().memtable_bytes as f64;
+        of_memtable.max(log / self.log_bytes_max().max(1) as f64)
     }
 }

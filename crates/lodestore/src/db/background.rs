@@ -378,9 +378,7 @@ impl Engine {
     /// Lets running jobs end and starts no more.
     pub(crate) fn stop_background(&self) {
         self.background.lock().is_closing = true;
-        if let Some(limiter) = &self.limiter {
-            limiter.hurry();
-        }
+        self.limiter.hurry();
         self.wait_until_idle();
     }
 }

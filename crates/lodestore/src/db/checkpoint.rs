@@ -36,7 +36,7 @@ impl Engine {
 
     fn copy_to(self: &Arc<Self>, target: &Path) -> Result<()> {
         let fs = &self.shared.fs;
-        if !self.options.logging {
+        if !self.logging {
             self.flush(&self.family_ids())?; // what is in memory is in no log
         }
         // Under the commit lock nothing is written: log and manifest are of

@@ -31,6 +31,8 @@ pub(crate) struct ActiveMemtable {
     writer: MemtableWriter,
     /// True if operands can be merged.
     pub(crate) merges: bool,
+    /// It is full at this size.
+    bytes_max: usize,
 }
 
 impl ActiveMemtable {
@@ -39,8 +41,9 @@ impl ActiveMemtable {
         table: Arc<Memtable>,
         writer: MemtableWriter,
     ) -> ActiveMemtable {
-        let merges = family.options.merge_operator.is_some();
-        ActiveMemtable { family: Arc::clone(family), table, writer, merges }
+        let merges = family.merge_operator.is_some();
+        let bytes_max = family.options().memtable_bytes;
+        ActiveMemtable { family: Arc::clone(family), table, writer, merges, bytes_max }
     }
 }
 
@@ -104,10 +107,16 @@ impl CommitState {
             Kind::RangeDelete => active.writer.delete_range(key, value, sequence),
             _ => active.writer.insert(key, trailer(sequence, kind), value),
         }
-        if active.table.memory_bytes() >= active.family.options.memtable_bytes
-            && !self.full.contains(&family)
-        {
+        if active.table.memory_bytes() >= active.bytes_max && !self.full.contains(&family) {
             self.full.push(family);
+        }
+    }
+
+    /// Makes the family's memtable full at another size: from the next entry
+    /// on.
+    pub(crate) fn set_memtable_bytes(&mut self, family: FamilyId, bytes_max: usize) {
+        if let Ok(index) = self.place(family) {
+            self.memtables[index].bytes_max = bytes_max;
         }
     }
 }

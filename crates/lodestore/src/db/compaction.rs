@@ -3,7 +3,9 @@
 
 use crate::batch::FamilyId;
 use crate::budget::{Charge, Item};
-use crate::compact::pick::{self, Limits, Plan, RangeStep, RangeWalk, Running, TombstoneLimits};
+use crate::compact::pick::{
+    self, Limits, Plan, RangeStep, RangeWalk, Running, Targets, TombstoneLimits,
+};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, NewTable, Outputs, Part, write_tables};
 use crate::cursor::Cursor;
@@ -79,18 +81,19 @@ pub(crate) type Outcome = std::result::Result<(), Failed>;
 
 /// What `pick` needs to know of a family's options, and of the moment.
 pub(crate) fn limits(family: &FamilyCore) -> Limits {
+    let options = family.options();
     let tombstones = TombstoneLimits {
-        percent: u64::from(family.options.tombstone_percent),
-        age_seconds: family.options.tombstone_age_seconds,
+        percent: u64::from(options.tombstone_percent),
+        age_seconds: options.tombstone_age_seconds,
         unix_seconds: family.shared.scheduler.unix_seconds(),
         oldest_snapshot: family.shared.snapshots.oldest().unwrap_or(SEQUENCE_MAX),
     };
     Limits {
         tombstones,
-        level0_files: family.options.level0_compaction_files,
-        level1_bytes: family.options.level1_bytes,
-        multiplier: family.options.level_multiplier,
-        table_bytes: family.options.table_bytes,
+        level0_files: options.level0_compaction_files,
+        level1_bytes: options.level1_bytes,
+        multiplier: options.level_multiplier,
+        table_bytes: options.table_bytes,
     }
 }
 
@@ -195,7 +198,7 @@ impl Engine {
         for table in basis.read.iter().flatten() {
             table.table()?.check_rewritable()?;
         }
-        let (order, table_bytes) = (job.family.order(), job.family.options.table_bytes);
+        let (order, table_bytes) = (job.family.order(), job.family.options().table_bytes);
         let cuts = |parts| pick::cuts(&job.plan, order, parts, table_bytes);
         let helpers = self.take_helpers(cuts(self.shared.scheduler.steady_threads()).len());
         let parts = Parts::new(job.clone(), basis, cuts(helpers + 1));
@@ -224,15 +227,17 @@ impl Engine {
         let begin = || {
             parts.check()?;
             self.let_level0_go_first(job);
-            let table = self.begin_table(family, created, Purpose::Compaction)?;
+            let base = Targets::of(&job.version, &limits(family)).base;
+            let compression = family.options().compression_at(plan.level_to, base);
+            let table = self.begin_table(family, created, Purpose::Compaction, compression)?;
             let created_unix_seconds = tombstones_from.unwrap_or(table.created_unix_seconds);
             Ok(NewTable { created_unix_seconds, ..table })
         };
-        let table_bytes = family.options.table_bytes;
+        let table_bytes = family.options().table_bytes;
         let overlap_bytes_max = limits(family).grandparent_bytes_max();
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
         let outputs = Outputs::new(&begin, table_bytes, grandparents, family.order().clone());
-        let operator = family.options.merge_operator.as_ref();
+        let operator = family.merge_operator.as_ref();
         let mut cursor = self.input_cursor(job, &basis.read)?;
         write_tables(&mut cursor, &mut retain, operator, outputs.within(part.clone()))
     }

@@ -4,7 +4,9 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::budget::{Charge, Item, Reservation};
 use crate::error::{Error, Result};
+use crate::key::{common_prefix_bytes, prefix_end};
 use crate::latency::Operation;
+use crate::prefix::PrefixExtractor;
 use crate::stats::Counter;
 use crate::sync::Arc;
 use crate::visible::{Bounds, VisibleCursor};
@@ -73,7 +75,7 @@ impl DbCursor {
         };
         let sources = view.version.levels().iter().map(|level| level.tables().len().min(1));
         let sources = sources.sum::<usize>() + view.version.level(0).tables().len();
-        let bytes = sources * (family.options.block_bytes + SOURCE_BYTES);
+        let bytes = sources * (family.options().block_bytes + SOURCE_BYTES);
         let memory = Charge::new(&family.shared.memory, Item::Cursors).reserve(bytes);
         DbCursor {
             state,
@@ -185,9 +187,24 @@ impl DbCursor {
 fn walk(family: &FamilyCore, view: &View, options: &ReadOptions) -> Result<VisibleCursor> {
     let sequence = family.read_sequence(options)?;
     let bounds = bounds(family, options)?;
-    let entries = family.entries(view, sequence, family.context(options.fill_cache))?;
-    let operator = family.options.merge_operator.clone();
+    let context = family.context(options.fill_cache);
+    let start = common_start(family, options, &bounds);
+    let entries = family.entries(view, sequence, start.as_deref(), context)?;
+    let operator = family.merge_operator.clone();
     Ok(VisibleCursor::new(entries, sequence, family.order().clone(), operator, bounds))
+}
+
+/// What all keys begin with that a cursor may see, as far as is known and of
+/// use.
+fn common_start(family: &FamilyCore, options: &ReadOptions, bounds: &Bounds) -> Option<Vec<u8>> {
+    if family.options().prefix_extractor.unwrap_or_default() == PrefixExtractor::None {
+        return None;
+    }
+    let Bounds { lower: Some(lower), upper } = bounds else { return None };
+    let upper = upper.as_ref().filter(|_| family.order().is_bytewise());
+    let common = upper.map(|upper| &lower[..common_prefix_bytes(lower, upper)]);
+    let longest = common.into_iter().chain(options.prefix.as_deref()).max_by_key(|s| s.len());
+    longest.filter(|start| !start.is_empty()).map(<[u8]>::to_vec)
 }
 
 /// The bounds in `options`, narrowed to the prefix.
@@ -208,14 +225,6 @@ fn bounds(family: &FamilyCore, options: &ReadOptions) -> Result<Bounds> {
         }
     }
     Ok(bounds)
-}
-
-/// The first key after all that begin with `prefix`; `None` if there is none.
-fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
 }
 
 /// The keys and values of a range, from either end.
@@ -346,19 +355,5 @@ impl Range {
             && front.cursor.valid()
             && back.cursor.valid()
             && self.family.order().compare(front.cursor.key(), back.cursor.key()).is_ge()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::prefix_end;
-
-    /// The end of a prefix is the first key that sorts after all with it.
-    #[test]
-    fn prefix_end_is_the_first_key_after_the_prefix() {
-        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
-        assert_eq!(prefix_end(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(prefix_end(b"\xff"), None);
-        assert_eq!(prefix_end(b""), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::batch::{FamilyId, WriteBatch};
 use crate::error::{Error, Result};
-use crate::fs::FileLock;
+use crate::fs::{FileLock, LimitedFs};
 use crate::key::SequenceNumber;
 use crate::limiter::Tenant;
 use crate::memtable::Memtable;
@@ -18,6 +18,7 @@ use super::family::{Families, FamilyCore, Shared};
 use super::flush::SealGroup;
 use super::health::Health;
 use super::logs::Logs;
+use super::options_file::OptionsFiles;
 use super::publish::Publisher;
 use super::stalls::StallLog;
 use super::write::CommitQueue;
@@ -25,10 +26,18 @@ use super::write::CommitQueue;
 /// One open database.
 ///
 /// Locks, in the order in which they may be taken while another is held:
-/// `commit`, then `background`, then those inside `versions`, `logs`, a
-/// family's views and its pacer, the limiter.
+/// `commit`, then `background`, then `options_files`, `options`, and those
+/// inside `versions`, `logs`, a family's views and its pacer, the limiter.
 pub(crate) struct Engine {
-    pub(crate) options: Options,
+    /// What holds now, but for families: each has its own.
+    pub(crate) options: Mutex<Options>,
+    pub(crate) logging: bool,
+    pub(crate) log_mapped: bool,
+    /// [`Options::log_bytes_max`], for those who come by often.
+    pub(crate) log_bytes_max: AtomicU64,
+    /// The cap on open files.
+    pub(crate) file_limit: LimitedFs,
+    pub(crate) options_files: Mutex<OptionsFiles>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) families: Published<Families>,
     pub(crate) queue: CommitQueue,
@@ -45,7 +54,7 @@ pub(crate) struct Engine {
     /// Tells other processes how the database is.
     pub(crate) publisher: Publisher,
     /// Limits what flushes and compactions write.
-    pub(crate) limiter: Option<Arc<Tenant>>,
+    pub(crate) limiter: Arc<Tenant>,
     /// Held while the database is open; `None` for read-only openers.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
     pub(crate) read_only: bool,
@@ -67,7 +76,7 @@ impl Engine {
             self.seal_full(commit)?;
         }
         // Many families may fill one segment long before any of them is full.
-        if commit.log.as_ref().is_some_and(|log| log.bytes() > self.options.log_bytes_max) {
+        if commit.log.as_ref().is_some_and(|log| log.bytes() > self.log_bytes_max()) {
             self.seal_laggards(commit)?;
         }
         if commit.log.as_ref().is_some_and(|log| log.must_rotate()) {
@@ -109,8 +118,7 @@ impl Engine {
         families: &[FamilyId],
     ) -> Result<Option<Arc<SealGroup>>> {
         let wanted = |active: &&ActiveMemtable| {
-            !active.table.is_empty()
-                && (!self.options.logging || families.contains(&active.family.id))
+            !active.table.is_empty() && (!self.logging || families.contains(&active.family.id))
         };
         let members: Vec<(Arc<FamilyCore>, Arc<Memtable>)> = commit
             .memtables()
@@ -126,7 +134,7 @@ impl Engine {
         let stays = |active: &ActiveMemtable| !active.table.is_empty() && !wanted(&active);
         let others_in_log = commit.memtables().iter().any(stays);
         // Entries from here on are in later segments.
-        if self.options.logging {
+        if self.logging {
             self.rotate_log(commit)?;
         }
         let log_number = commit.log.as_ref().map_or(0, |log| log.number());
@@ -155,7 +163,7 @@ impl Engine {
     /// is too long.
     fn seal_laggards(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
         let live_bytes = commit.log.as_ref().map_or(0, |log| log.bytes());
-        if self.logs.sealed_bytes() + live_bytes <= self.options.log_bytes_max {
+        if self.logs.sealed_bytes() + live_bytes <= self.log_bytes_max() {
             return Ok(());
         }
         // A family with nothing in memory keeps no segment: it moves along.
@@ -226,7 +234,7 @@ impl Engine {
     pub(crate) fn close(self: &Arc<Self>) {
         self.stop_publishing();
         if !self.read_only {
-            if !self.options.logging {
+            if !self.logging {
                 // Without a log, memory is all there is. Who wants to know
                 // whether this worked calls `flush_all` first.
                 let _ = self.flush(&self.family_ids());

@@ -177,7 +177,7 @@ impl FamilyCore {
         let notes = std::mem::take(lookup.observer());
         let result = match stopped {
             Some(error) => Err(error),
-            None => lookup.finish(&self.options.merge_operator),
+            None => lookup.finish(&self.merge_operator),
         };
         let result = result.map(|value| value.map(|value| value.len()));
         Ok(Explanation {

@@ -6,6 +6,7 @@ use crate::batch::FamilyId;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::options::FamilyOptions;
+use crate::prefix::PrefixExtractor;
 use crate::sync::Arc;
 use crate::version::{FamilyDescriptor, VersionEdit};
 
@@ -14,14 +15,33 @@ use super::engine::Engine;
 use super::family::{self, DEFAULT_NAME, Families, FamilyCore};
 use super::view::{View, Views};
 
+/// What the manifest knows of a new family.
+pub(crate) fn descriptor(id: FamilyId, name: &str, options: &FamilyOptions) -> FamilyDescriptor {
+    FamilyDescriptor {
+        id: id.0,
+        name: name.to_string(),
+        comparator: options.order.name().to_string(),
+        merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
+        prefix_extractor: prefix_extractor_name(options),
+        ..FamilyDescriptor::default()
+    }
+}
+
+/// The extractor's name, if there is one.
+pub(crate) fn prefix_extractor_name(options: &FamilyOptions) -> Option<String> {
+    let extractor = options.prefix_extractor.unwrap_or_default();
+    (extractor != PrefixExtractor::None).then(|| extractor.to_string())
+}
+
 impl Engine {
     pub(crate) fn create_family(
         self: &Arc<Self>,
         name: &str,
-        options: FamilyOptions,
+        mut options: FamilyOptions,
     ) -> Result<Arc<FamilyCore>> {
         family::check_name(name)?;
         options.validate()?;
+        options.prefix_extractor.get_or_insert_default();
         let mut commit = self.commit.lock();
         self.prepare(&mut commit)?;
         if self.families.load().named(name).is_some() {
@@ -29,13 +49,7 @@ impl Engine {
         }
         let id = FamilyId(self.versions.new_family_id());
         let mut edit = VersionEdit {
-            families_created: vec![FamilyDescriptor {
-                id: id.0,
-                name: name.to_string(),
-                comparator: options.order.name().to_string(),
-                merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
-                ..FamilyDescriptor::default()
-            }],
+            families_created: vec![descriptor(id, name, &options)],
             ..VersionEdit::default()
         };
         // Nothing in older segments is this family's.
@@ -63,6 +77,8 @@ impl Engine {
         let family = created.expect("the edit's family was installed");
         commit.put_memtable(ActiveMemtable::new(&family, table, writer));
         self.change_families(|families| families.insert(Arc::clone(&family)));
+        drop(commit);
+        self.keep_options();
         Ok(family)
     }
 

@@ -1,7 +1,7 @@
 //! Families: trees of their own inside one database.
 
 use std::collections::BTreeMap;
-use std::ops::RangeBounds;
+use std::ops::{Deref, RangeBounds};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::KeyOrder;
 use crate::latency::{self, Operation};
+use crate::merge_operator::SharedMergeOperator;
 use crate::options::{FamilyOptions, IngestOptions, WriteOptions};
 use crate::rows::RowCache;
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
-use crate::sync::Arc;
+use crate::sync::{Arc, Published};
 use crate::table::ReadContext;
 use crate::tables::TableHome;
 
@@ -76,7 +77,10 @@ impl Shared {
 pub(crate) struct FamilyCore {
     pub(crate) id: FamilyId,
     pub(crate) name: String,
-    pub(crate) options: FamilyOptions,
+    /// They may change while the family is open, all but these two.
+    options: Published<FamilyOptions>,
+    order: KeyOrder,
+    pub(crate) merge_operator: Option<SharedMergeOperator>,
     pub(crate) views: Views,
     /// Where its writers wait while its background work is behind.
     pub(crate) pacer: Pacer,
@@ -109,7 +113,9 @@ impl FamilyCore {
         Arc::new(FamilyCore {
             id,
             name: name.to_string(),
-            options,
+            order: options.order.clone(),
+            merge_operator: options.merge_operator.clone(),
+            options: Published::new(Arc::new(options)),
             views,
             pacer: Pacer::default(),
             shared: Arc::clone(shared),
@@ -120,12 +126,23 @@ impl FamilyCore {
 
     #[inline]
     pub(crate) fn order(&self) -> &KeyOrder {
-        &self.options.order
+        &self.order
+    }
+
+    /// What holds now.
+    #[inline]
+    pub(crate) fn options(&self) -> impl Deref<Target = Arc<FamilyOptions>> + use<> {
+        self.options.load()
+    }
+
+    /// Replaces the options. Only under the commit lock.
+    pub(crate) fn set_options(&self, options: FamilyOptions) {
+        self.options.store(Arc::new(options));
     }
 
     /// True if another memtable may be sealed.
     pub(crate) fn has_room(&self) -> bool {
-        self.views.load().sealed.len() < self.options.sealed_memtables_max
+        self.views.load().sealed.len() < self.options().sealed_memtables_max
     }
 
     /// How blocks are fetched, with or without keeping them in the cache.
@@ -427,6 +444,36 @@ impl Family {
     /// The names that [`Family::property`] knows, aliases apart.
     pub fn property_names() -> impl Iterator<Item = String> {
         super::properties::property_names()
+    }
+
+    /// The options that hold now.
+    pub fn family_options(&self) -> FamilyOptions {
+        FamilyOptions::clone(&self.core.options())
+    }
+
+    /// Changes options of this family, by name and value as in a
+    /// [text](crate::Options::from_text): all of them, or none. The guide says
+    /// which can change, and when that takes effect. What is set here is
+    /// forgotten when the database is closed, but for the file of options that
+    /// the database keeps.
+    ///
+    /// ```
+    /// # use lodestore::{Db, MemFs, Options};
+    /// # let fs = std::sync::Arc::new(MemFs::new());
+    /// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+    /// let db = Db::open("db", options)?;
+    /// db.set_family_options(&[("memtable_bytes", "16MiB"), ("compression", "zstd:3")])?;
+    /// assert_eq!(db.family_options().memtable_bytes, 16 << 20);
+    /// assert!(db.set_family_options(&[("memtable_byte", "16MiB")]).is_err());
+    /// # Ok::<(), lodestore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` names an option that is unknown, given twice, fixed
+    /// while the database is open or out of range, or two that contradict each
+    /// other.
+    pub fn set_family_options(&self, changes: &[(&str, &str)]) -> Result<()> {
+        self.handle.engine.set_family_options(&self.core, changes)
     }
 
     /// Sizes and counts of this family.

@@ -18,8 +18,8 @@ use crate::memtable::Memtable;
 use crate::range_deletes::Fragments;
 use crate::stats::{Counter, LevelTraffic};
 use crate::sync::{Arc, Mutex};
-use crate::table::TableBuilder;
 use crate::table::meta::TableMeta;
+use crate::table::{Compression, TableBuilder};
 use crate::version::VersionEdit;
 
 use super::engine::Engine;
@@ -97,10 +97,13 @@ impl Engine {
         let deletes = memtable.range_deletes().deletes();
         let deletes = Fragments::build(family.order(), deletes, &snapshots);
         let mut retain = Retain::new(snapshots, Below::Unknown, deletes);
-        let begin = || self.begin_table(family, created, Purpose::Flush);
+        let begin = || {
+            let compression = family.options().compression_at(0, 1);
+            self.begin_table(family, created, Purpose::Flush, compression)
+        };
         let outputs =
             Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
-        let operator = family.options.merge_operator.as_ref();
+        let operator = family.merge_operator.as_ref();
         let mut cursor = memtable.cursor();
         let (tables, _) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
         let statistics = &self.shared.statistics;
@@ -118,19 +121,21 @@ impl Engine {
         family: &FamilyCore,
         created: &Mutex<Vec<u64>>,
         purpose: Purpose,
+        compression: Compression,
     ) -> Result<NewTable> {
         let number = self.versions.new_file_number();
         let path = filename::table_path(&self.shared.directory, number);
         created.lock().push(number);
         let file = self.shared.fs.create(&path).map_err(|e| Error::io(&path, "create", e))?;
-        let file = match &self.limiter {
-            Some(limiter) => limiter.limit(file, purpose),
-            None => file,
-        };
+        let file = self.limiter.limit(file, purpose);
         let memory = &self.shared.memory;
         let has_memory_limit = memory.budget().bytes_max().is_some();
         let buffers = Charge::new(memory, Item::Compactions);
-        let settings = family.options.table_settings(has_memory_limit, buffers);
+        let mut settings = family.options().table_settings(compression, has_memory_limit, buffers);
+        if purpose == Purpose::Flush {
+            // Level 0 is short-lived: it is not worth a dictionary.
+            settings.dictionary_bytes = 0;
+        }
         let id = FileId(self.shared.scheduler.random_u128());
         let builder = TableBuilder::new(file, &path, id, settings)?;
         let created_unix_seconds = self.shared.scheduler.unix_seconds();

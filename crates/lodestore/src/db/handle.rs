@@ -164,6 +164,21 @@ impl Db {
         Ok(Family { handle: Arc::clone(&self.default.handle), core })
     }
 
+    /// The options that hold now, with those of every family. What the engine
+    /// chose where none was given (a cache, a scheduler) is not among them.
+    pub fn options(&self) -> Options {
+        self.engine().current_options()
+    }
+
+    /// Changes options of the database: see [`Family::set_family_options`],
+    /// which changes those of a family.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn set_options(&self, changes: &[(&str, &str)]) -> Result<()> {
+        self.engine().set_options(changes)
+    }
+
     /// Drops a family with all that it holds. Its files go when its last
     /// handle and the last reader are gone.
     ///

@@ -122,7 +122,7 @@ impl Engine {
             std::iter::once(&view.active).chain(&view.sealed).any(|memtable| {
                 let own = tables.iter().filter(|table| table.family.id == family.id);
                 let mut metas = own.map(|table| &table.meta);
-                !self.options.logging && !memtable.is_empty()
+                !self.logging && !memtable.is_empty()
                     || metas.any(|meta| {
                         memtable.overlaps(&meta.smallest.user_key, &meta.largest.user_key)
                     })
@@ -144,7 +144,7 @@ impl Engine {
         if last > SEQUENCE_MAX {
             return Err(Error::invalid("sequence numbers end at 2^56 - 1"));
         }
-        if self.options.logging {
+        if self.logging {
             self.sync_commit_log(commit).inspect_err(|error| self.health.take(error))?;
         }
         // Held throughout, so that no compaction begins that would write where
@@ -170,7 +170,7 @@ impl Engine {
         drop(background);
         installed.inspect_err(|error| self.health.take(error))?;
         commit.last_sequence = last;
-        if self.options.logging {
+        if self.logging {
             self.logs.add_gap(first, last);
         }
         Ok(ingested)

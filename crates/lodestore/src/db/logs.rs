@@ -291,9 +291,9 @@ impl Engine {
         let fs = &self.shared.fs;
         let path = filename::log_path(&self.shared.directory, number);
         let spare = self.logs.take_spare();
-        let room_bytes = self.options.family.memtable_bytes as u64;
+        let room_bytes = self.options.lock().family.memtable_bytes as u64;
         let room = match spare {
-            _ if self.options.log_mapped => Room::Mapped(room_bytes),
+            _ if self.log_mapped => Room::Mapped(room_bytes),
             Some(_) => Room::AsNeeded,
             None => Room::Ahead(room_bytes),
         };
@@ -361,7 +361,7 @@ impl Engine {
 
     /// Makes all writes up to now survive power loss.
     pub(crate) fn sync_log(&self) -> Result<()> {
-        if !self.options.logging {
+        if !self.logging {
             return Err(Error::invalid("there is no log to sync: logging is off, use flush"));
         }
         let mut commit = self.commit.lock();

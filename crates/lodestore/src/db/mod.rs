@@ -11,6 +11,7 @@
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
+//! | `live`, `options_file` | options that change, and the file that says which hold |
 //! | `families`, `checkpoint`, `ingest`, `updates`, `verify`, `properties`, `publish` | the rest of the surface |
 
 mod snapshot;
@@ -31,6 +32,7 @@ mod background;
 mod stalls;
 mod admission;
 mod engine;
+mod options_file;
 mod memory;
 mod write;
 mod flush;
@@ -41,6 +43,7 @@ mod replay;
 mod open;
 mod resume;
 mod destroy;
+mod live;
 mod checkpoint;
 mod ingest;
 mod updates;

@@ -22,6 +22,7 @@ use crate::limiter::RateLimiter;
 use crate::memtable::Memtable;
 use crate::merge_operator;
 use crate::options::{FamilyOptions, Options};
+use crate::prefix::PrefixExtractor;
 use crate::rows::RowCache;
 use crate::scheduler::Scheduler;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
@@ -35,6 +36,7 @@ use crate::wal::Access;
 use super::background::Background;
 use super::commit::{ActiveMemtable, CommitState};
 use super::engine::Engine;
+use super::families::{descriptor, prefix_extractor_name};
 use super::family::{DEFAULT_NAME, Families, FamilyCore, Shared};
 use super::health::Health;
 use super::logs::{ActiveLog, Logs};
@@ -48,8 +50,8 @@ use super::write::CommitQueue;
 /// Opens a database for reading and writing.
 pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     options.validate()?;
-    let options = with_file_limit(options);
-    let fs = Arc::clone(&options.fs);
+    let (options, file_limit) = with_file_limit(options);
+    let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let exists = list(&*fs, directory)?.is_some();
     if !exists && !options.create_if_missing {
         return Err(Error::missing(format!("no database in {}", directory.display())));
@@ -79,7 +81,8 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     check_tables(&*fs, directory, &state)?;
     let found = replay::check(&fs, directory, &state, &identity, Access::ReadWrite)?;
     notes.extend(found.note());
-    let engine = Opening::new(directory, options, scheduler, state, notes)?.begin(identity)?;
+    let engine =
+        Opening::new(directory, options, file_limit, scheduler, state, notes)?.begin(identity)?;
     *engine.lock.lock() = Some(lock);
     replay::into_tables(&engine, &found)?;
     remove_leftovers(&engine)?;
@@ -87,6 +90,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     engine.update_pressure();
     engine.start_compactions();
     engine.start_publishing();
+    engine.keep_options();
     Ok(engine)
 }
 
@@ -96,15 +100,16 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     if options.status_interval.is_some() {
         return Err(Error::invalid("status_interval: who opens for reading only writes nothing"));
     }
-    let options = with_file_limit(options);
-    let fs = Arc::clone(&options.fs);
+    let (options, file_limit) = with_file_limit(options);
+    let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let recovered = manifest::recover(&fs, directory)?;
     let mut notes: Vec<String> = torn_note(&recovered).into_iter().collect();
     let Recovered { state, identity, .. } = recovered;
     let found = replay::check(&fs, directory, &state, &identity, Access::ReadOnly)?;
     let scheduler = scheduler(&options);
     notes.extend(found.note());
-    let engine = Opening::new(directory, options, scheduler, state, notes)?.read_only(identity)?;
+    let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
+        .read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
     Ok(engine)
 }
@@ -114,16 +119,20 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
 const DESCRIPTORS_RESERVED: usize = 32;
 const OPEN_FILES_MIN: usize = 4;
 
-/// `options` with a file system that keeps to the cap on open files, and with
-/// the counters that it counts in.
-fn with_file_limit(mut options: Options) -> Options {
-    let files_max = options.open_files_max.unwrap_or_else(|| match options.fs.open_files_max() {
+/// The cap on files that are open for reading.
+pub(crate) fn files_max(options: &Options) -> usize {
+    options.open_files_max.unwrap_or_else(|| match options.fs.open_files_max() {
         Some(limit) => limit.saturating_sub(DESCRIPTORS_RESERVED).max(OPEN_FILES_MIN),
         None => usize::MAX,
-    });
+    })
+}
+
+/// A file system that keeps to the cap on open files, and the options with the
+/// counters that it counts in.
+fn with_file_limit(mut options: Options) -> (Options, LimitedFs) {
     let statistics = Arc::clone(options.statistics.get_or_insert_default());
-    options.fs = Arc::new(LimitedFs::new(options.fs, files_max, &statistics));
-    options
+    let limit = LimitedFs::new(Arc::clone(&options.fs), files_max(&options), &statistics);
+    (options, limit)
 }
 
 /// Names of a database's families, by number: the default one first.
@@ -157,6 +166,7 @@ fn first_identity(scheduler: &Scheduler) -> ManifestIdentity {
 /// A database whose options are known to fit, before anything is changed.
 struct Opening {
     options: Options,
+    file_limit: LimitedFs,
     shared: Arc<Shared>,
     state: State,
     families: Vec<(FamilyId, String, FamilyOptions)>,
@@ -174,6 +184,7 @@ impl Opening {
     fn new(
         directory: &Path,
         options: Options,
+        file_limit: LimitedFs,
         scheduler: Arc<Scheduler>,
         mut state: State,
         notes: Vec<String>,
@@ -188,7 +199,7 @@ impl Opening {
             let options = fit(&mut family.descriptor, options.clone())?;
             families.push((FamilyId(id), family.descriptor.name.clone(), options));
         }
-        let fs = Arc::clone(&options.fs);
+        let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
         let limit = options.budget.clone().or(options.memory_bytes.map(Budget::new));
         let cache = match (&options.cache, &limit) {
             (Some(cache), _) => Arc::clone(cache),
@@ -218,7 +229,7 @@ impl Opening {
             visible: VisibleSequence::new(state.last_sequence),
             latencies: options.latencies,
         };
-        Ok(Opening { options, shared: Arc::new(shared), state, families, notes })
+        Ok(Opening { options, file_limit, shared: Arc::new(shared), state, families, notes })
     }
 
     fn orders(&self) -> BTreeMap<u32, KeyOrder> {
@@ -244,9 +255,9 @@ impl Opening {
     fn engine(self, versions: Versions, read_only: bool) -> Arc<Engine> {
         let shared = self.shared;
         let limiter = match (&self.options.rate_limiter, self.options.background_bytes_per_second) {
-            (Some(limiter), _) => Some(limiter.join()),
-            (None, 0) => None,
-            (None, rate) => Some(RateLimiter::new(&shared.scheduler, rate).join()),
+            (Some(limiter), _) => limiter.join(),
+            (None, 0) => RateLimiter::unlimited(&shared.scheduler).join(),
+            (None, rate) => RateLimiter::new(&shared.scheduler, rate).join(),
         };
         let logs = Logs::new(&shared.fs, shared.directory.clone());
         let log = self.options.logging.then(|| ActiveLog::after(None, &logs.sealed));
@@ -262,7 +273,12 @@ impl Opening {
         }
         Arc::new(Engine {
             logs,
-            options: self.options,
+            logging: self.options.logging,
+            log_mapped: self.options.log_mapped,
+            log_bytes_max: AtomicU64::new(self.options.log_bytes_max),
+            options: Mutex::new(self.options),
+            file_limit: self.file_limit,
+            options_files: Mutex::default(),
             shared,
             families: Published::new(Arc::new(families)),
             queue: CommitQueue::default(),
@@ -284,13 +300,7 @@ impl Opening {
 
 /// The edit that creates the default family.
 fn default_family(options: &FamilyOptions) -> VersionEdit {
-    let descriptor = FamilyDescriptor {
-        id: FamilyId::DEFAULT.0,
-        name: DEFAULT_NAME.to_string(),
-        comparator: options.order.name().to_string(),
-        merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
-        ..FamilyDescriptor::default()
-    };
+    let descriptor = descriptor(FamilyId::DEFAULT, DEFAULT_NAME, options);
     VersionEdit { families_created: vec![descriptor], ..VersionEdit::default() }
 }
 
@@ -305,11 +315,18 @@ fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<
             options.order.name()
         )));
     }
-    if let Some(extractor) = &descriptor.prefix_extractor {
-        return Err(Error::invalid(format!(
-            "family {name:?} needs prefix extractor {extractor:?}, which this build has not"
-        )));
-    }
+    let extractor = match (options.prefix_extractor, &descriptor.prefix_extractor) {
+        (Some(given), _) => given,
+        (None, None) => PrefixExtractor::None,
+        (None, Some(stored)) => stored.parse().map_err(|_| {
+            Error::invalid(format!(
+                "family {name:?} had the prefix extractor {stored:?}, which this build has not: \
+                 give one in its options"
+            ))
+        })?,
+    };
+    options.prefix_extractor = Some(extractor);
+    descriptor.prefix_extractor = prefix_extractor_name(&options);
     if descriptor.timestamp_bytes != 0 {
         return Err(Error::invalid(format!(
             "family {name:?} has timestamps in its keys, which this build does not support"
@@ -351,6 +368,10 @@ fn remove_leftovers(engine: &Engine) -> Result<()> {
             Some(FileKind::Log(number)) => logs.contains(&number),
             // What a process that was killed has told of itself is stale.
             Some(FileKind::Temporary(_) | FileKind::Status) => false,
+            Some(FileKind::Options(number)) => {
+                engine.options_files.lock().found(number);
+                true
+            }
             Some(FileKind::Current | FileKind::Lock) | None => true,
         };
         if !is_used {

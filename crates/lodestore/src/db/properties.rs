@@ -175,6 +175,8 @@ const PROPERTIES: &[Property] = &[
     ("num-snapshots", |asked| asked.engine.shared.snapshots.count().to_string()),
     ("num-running-compactions", |asked| asked.engine.background.lock().compactions.to_string()),
     ("recovery", |asked| asked.engine.recovery.join("\n")),
+    ("options", |asked| asked.engine.current_options().to_text()),
+    ("options-failure", |asked| asked.engine.options_files.lock().failure()),
     ("background-errors", |asked| asked.engine.background_errors().len().to_string()),
     ("background-error", |asked| asked.engine.background_errors().join("\n")),
 ];
@@ -362,10 +364,12 @@ fn tables_text(family: &FamilyCore) -> String {
     for (number, level) in family.views.keep().version.levels().iter().enumerate() {
         for table in level.tables().iter() {
             let meta = &table.meta;
+            // What is known of an open table only is not worth opening one.
+            let codec = table.opened().map_or("-".to_string(), |table| table.codec_text());
             writeln!(
                 text,
                 "level {number} table {} bytes {} entries {} tombstones {} range-deletes {} \
-                 [{:?} .. {:?}]",
+                 codec {codec} [{:?} .. {:?}]",
                 meta.number,
                 meta.bytes,
                 meta.entries,

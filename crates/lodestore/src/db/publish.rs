@@ -41,7 +41,8 @@ impl Engine {
     /// Begins to tell, if the options say how often. The last thing that
     /// opening does.
     pub(crate) fn start_publishing(self: &Arc<Self>) {
-        let Some(interval) = self.options.status_interval else { return };
+        let interval = self.options.lock().status_interval;
+        let Some(interval) = interval else { return };
         let engine = Arc::clone(self);
         let thread = spawn("lode-status", move || engine.publish_until_closed(interval));
         *self.publisher.thread.lock() = Some(thread);

@@ -5,12 +5,13 @@
 use crate::coverage::Coverage;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
-use crate::key::SequenceNumber;
+use crate::key::{SequenceNumber, prefix_end};
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::Arc;
 use crate::table::{BlockRef, ReadContext, Table};
-use crate::version::LEVELS;
+use crate::tables::TableFile;
+use crate::version::{LEVELS, Level};
 
 use super::family::FamilyCore;
 use super::lookup::{Lookup, Step};
@@ -62,7 +63,7 @@ impl FamilyCore {
                 Step::Block(table, block) => lookup.supply(table.read_block(block, context)?),
             }
         }
-        let value = lookup.finish(&self.options.merge_operator)?;
+        let value = lookup.finish(&self.merge_operator)?;
         if value.is_some() {
             statistics.add(Counter::GetsFound, 1);
         }
@@ -91,7 +92,7 @@ impl FamilyCore {
             .collect();
         let mut failures: Vec<Option<Error>> = vec![None; keys.len()];
         while fetch_round(&*self.shared.fs, &mut lookups, &mut failures, context) {}
-        let operator = &self.options.merge_operator;
+        let operator = &self.merge_operator;
         let values = lookups.into_iter().zip(failures).map(|(lookup, failure)| match failure {
             Some(error) => Err(error),
             None => lookup.finish(operator),
@@ -113,11 +114,13 @@ impl FamilyCore {
     }
 
     /// A cursor over all entries of `view`, of all ages and kinds, and the
-    /// range deletes that a reader at `sequence` sees.
+    /// range deletes that a reader at `sequence` sees. Entries whose key does
+    /// not begin with `start` may be left out.
     pub(crate) fn entries(
         &self,
         view: &View,
         sequence: SequenceNumber,
+        start: Option<&[u8]>,
         context: &ReadContext,
     ) -> Result<(MergeCursor, Coverage)> {
         let order = self.order();
@@ -135,19 +138,57 @@ impl FamilyCore {
             }
         }
         for file in view.version.level(0).tables().iter() {
-            sources.push(Source::Table(Box::new(file.table()?.cursor(context.clone()))));
+            let table = file.table()?;
+            if start.is_none_or(|start| !self.lacks(table, start, context)) {
+                sources.push(Source::Table(Box::new(table.cursor(context.clone()))));
+            }
             coverage.add_table(file, sources.len());
         }
         for level in 1..LEVELS {
             let level = view.version.level(level);
             if !level.is_empty() {
-                let tables = Arc::clone(level.tables());
-                let cursor = LevelCursor::new(tables, order.clone(), context.clone());
-                sources.push(Source::Level(Box::new(cursor)));
+                let tables = match start {
+                    Some(start) => self.tables_with(level, start, context),
+                    None => Arc::clone(level.tables()),
+                };
+                if !tables.is_empty() {
+                    let cursor = LevelCursor::new(tables, order.clone(), context.clone());
+                    sources.push(Source::Level(Box::new(cursor)));
+                }
                 coverage.add_level(level, sources.len());
             }
         }
         Ok((MergeCursor::new(sources, order.clone()), coverage))
+    }
+
+    /// The tables of a level below 0 that may have keys that begin with `start`.
+    fn tables_with(
+        &self,
+        level: &Level,
+        start: &[u8],
+        context: &ReadContext,
+    ) -> Arc<[Arc<TableFile>]> {
+        let tables = level.tables();
+        let first = tables.partition_point(|file| &file.meta.largest.user_key[..] < start);
+        let end = prefix_end(start).map_or(tables.len(), |end| {
+            tables.partition_point(|file| file.meta.smallest.user_key < end).max(first)
+        });
+        // Between the first and the last are only tables with such keys. One
+        // that does not open is for the cursor to report.
+        let is_inside = |place: usize| place > first && place + 1 < end;
+        let lacks =
+            |file: &TableFile| file.table().is_ok_and(|table| self.lacks(table, start, context));
+        let kept = (first..end).filter(|&place| is_inside(place) || !lacks(&tables[place]));
+        kept.map(|place| Arc::clone(&tables[place])).collect()
+    }
+
+    /// True, and counted, if a table certainly has no key that begins so.
+    fn lacks(&self, table: &Table, start: &[u8], context: &ReadContext) -> bool {
+        let lacks = !table.may_have_start(start, context);
+        if lacks {
+            self.shared.statistics.add(Counter::PrefixTablesSkipped, 1);
+        }
+        lacks
     }
 }
 

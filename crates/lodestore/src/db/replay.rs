@@ -125,7 +125,7 @@ pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> 
         }
     })?;
     engine.shared.visible.publish(commit.last_sequence);
-    if engine.options.logging {
+    if engine.logging {
         commit.log = Some(ActiveLog::after(log.predecessor, &engine.logs.sealed));
         engine.rotate_log(&mut commit)?;
     }

@@ -34,7 +34,7 @@ impl Engine {
     /// also a family that had nothing in memory.
     fn begin_anew(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
         let families = self.family_ids();
-        if self.seal(commit, &families)?.is_none() && self.options.logging {
+        if self.seal(commit, &families)?.is_none() && self.logging {
             self.rotate_log(commit)?;
         }
         self.wait_for_flush(|state| state.groups.is_empty())?;

@@ -123,7 +123,8 @@ impl Engine {
     pub(crate) fn describe(&self, family: &FamilyCore, load: &Load) -> String {
         let doing = self.background.lock().describe(self.shared.scheduler.now());
         let mut text = format!("{}; {doing}", reasons(family, load));
-        if let Some(limiter) = self.limiter.as_ref().map(|tenant| tenant.limiter()) {
+        let limiter = self.limiter.limiter();
+        if !limiter.is_unlimited() {
             let (rate, waited) = (limiter.bytes_per_second(), limiter.waited().as_millis());
             text += &format!("; the rate limiter gives {rate} bytes/s, held up {waited} ms");
         }
@@ -138,7 +139,7 @@ fn line(begin: Duration, end: Duration, text: &str) -> String {
 
 /// The numbers behind a wait.
 fn reasons(family: &FamilyCore, load: &Load) -> String {
-    let options = &family.options;
+    let options = family.options();
     format!(
         "{} of {} memtables wait for their flush, the active one is {:.0} % full; level 0 has {} \
          tables ({} slow, {} stop); compactions owe {} bytes ({} slow, {} stop)",

@@ -66,7 +66,7 @@ impl std::fmt::Debug for Updates {
 impl Updates {
     pub(crate) fn since(handle: &Arc<Handle>, from: SequenceNumber) -> Result<Updates> {
         let engine = &handle.engine;
-        if !engine.options.logging {
+        if !engine.logging {
             return Err(Error::invalid("updates come from the log, which is off"));
         }
         let pin = engine.logs.pin(engine, from);

@@ -118,7 +118,7 @@ impl Engine {
         batch: &mut WriteBatch,
     ) -> Result<SequenceNumber> {
         batch.check()?;
-        if options.sync && !self.options.logging {
+        if options.sync && !self.logging {
             return Err(Error::invalid("a synced write needs the log, which is off: use flush"));
         }
         let patience = self.patience(&options);
@@ -356,7 +356,7 @@ impl Engine {
         last: SequenceNumber,
         batch: &WriteBatch,
     ) -> Result<()> {
-        if self.options.logging {
+        if self.logging {
             self.append_to_log(commit, options, batch)?;
         }
         commit.last_sequence = last;

@@ -44,9 +44,17 @@ impl LimitedFs {
         files_max: usize,
         statistics: &Arc<Statistics>,
     ) -> LimitedFs {
-        let (files_max, ring) = (files_max.max(1), Mutex::default());
+        let (files_max, ring) = (AtomicUsize::new(files_max.max(1)), Mutex::default());
         let statistics = Arc::clone(statistics);
         LimitedFs { inner, open: Arc::new(OpenFiles { files_max, ring, statistics }) }
+    }
+
+    /// Changes the cap; files that are too many are closed at once.
+    pub(crate) fn set_files_max(&self, files_max: usize) {
+        let files_max = files_max.max(1);
+        self.open.files_max.store(files_max, Ordering::Relaxed);
+        let mut ring = self.open.ring.lock();
+        self.open.close_from(&mut ring, files_max.saturating_add(1));
     }
 
     /// Calls `call` again while it finds no descriptor and some can be freed.
@@ -75,7 +83,7 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
 /// The files that are open for reading.
 #[derive(Debug)]
 struct OpenFiles {
-    files_max: usize,
+    files_max: AtomicUsize,
     ring: Mutex<Ring>,
     statistics: Arc<Statistics>,
 }
@@ -110,13 +118,22 @@ impl OpenFiles {
         if let Some(known) = &**slot.descriptor.load() {
             return Arc::clone(known);
         }
-        while ring.open >= self.files_max && ring.close_next() {
-            self.statistics.add(Counter::FilesClosed, 1);
-        }
+        self.close_from(&mut ring, self.files_max());
         slot.descriptor.store(Arc::new(Some(Arc::clone(&file))));
         slot.used.store(true, Ordering::Relaxed);
         ring.put(slot);
         file
+    }
+
+    fn files_max(&self) -> usize {
+        self.files_max.load(Ordering::Relaxed)
+    }
+
+    /// Closes files until fewer than `files` are open.
+    fn close_from(&self, ring: &mut Ring, files: usize) {
+        while ring.open >= files && ring.close_next() {
+            self.statistics.add(Counter::FilesClosed, 1);
+        }
     }
 
     /// Closes a quarter of what is open; false if there was nothing to close.
@@ -273,7 +290,7 @@ impl Fs for LimitedFs {
     /// Passes the reads on with the files below, as many at once as leaves
     /// half of the cap to others.
     fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        let files_max = (self.open.files_max / 2).max(1);
+        let files_max = (self.open.files_max() / 2).max(1);
         let (mut held, mut indices, mut files) = (Vec::new(), Vec::new(), 0);
         let mut last: Option<Descriptor> = None;
         for (index, mut read) in reads.into_iter().enumerate() {

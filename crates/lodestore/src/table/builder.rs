@@ -1,9 +1,9 @@
 //! The builder: entries in order become a file.
 //!
 //! Blocks are appended in large writes as they fill; filter, index, range
-//! deletes and properties follow, then the footer. The file is synced before its
-//! `TableMeta` is given away, so that a manifest never names bytes that power
-//! loss can take.
+//! deletes, dictionary and properties follow, then the footer. The file is
+//! synced before its `TableMeta` is given away, so that a manifest never names
+//! bytes that power loss can take.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,19 @@ use crate::budget::Reservation;
 use crate::error::{Error, Result};
 use crate::fs::WritableFile;
 use crate::key::{FileId, InternalKey, Kind, Trailer, kind_of, sequence_of};
+use crate::prefix::PrefixExtractor;
 use crate::range_deletes::Fragments;
 
-use super::TableSettings;
 use super::block_builder::{BlockBuilder, is_tombstone};
+use super::block_end::{BlockEnd, BlockHashes};
 use super::codec::{Compressor, Sealed};
+use super::dictionary::{HeldBlock, Samples, TRAINING_BYTES};
 use super::directory_builder::{DirectoryBuilder, Finished};
 use super::format::{Footer, MUST_UNDERSTAND, Section, Witness, encode_header, tag};
 use super::meta::{TableFormat, TableMeta};
 use super::properties::Properties;
 use super::range_section;
+use super::{Compression, TableSettings};
 
 /// Bytes gathered before they are appended to the file, if memory allows.
 const WRITE_BYTES: usize = 256 << 10;
@@ -43,6 +46,11 @@ pub(crate) struct TableBuilder {
     properties: Properties,
     memory: Reservation,
     range_deletes: Fragments,
+    /// What the filter is to know of the block that is open.
+    hashes: BlockHashes,
+    /// Blocks that wait until there is a dictionary.
+    samples: Option<Samples>,
+    dictionary: Option<Vec<u8>>,
 }
 
 impl TableBuilder {
@@ -64,25 +72,32 @@ impl TableBuilder {
             written: 0,
         };
         out.buffer.extend_from_slice(&encode_header(id));
+        let directory = DirectoryBuilder::new(&settings);
+        let extractor = settings.prefix_extractor;
+        let knows_prefixes = directory.has_filter() && extractor != PrefixExtractor::None;
         let memory = settings.buffers.reserve(out.buffer_bytes_max);
         Ok(TableBuilder {
             out,
             id,
             block: BlockBuilder::new(settings.order.is_bytewise()),
             raw: Vec::new(),
-            directory: DirectoryBuilder::new(&settings),
+            directory,
             witness: Witness::new(),
             properties: Properties {
                 order_name: settings.order.name().to_string(),
                 block_bytes: settings.block_bytes as u64,
                 codec: compressor.type_byte(),
                 sequence_min: u64::MAX,
+                prefix_extractor: knows_prefixes.then(|| extractor.to_string()),
                 ..Properties::default()
             },
             compressor,
             memory,
+            samples: samples(&settings),
             settings,
             range_deletes: Fragments::default(),
+            hashes: BlockHashes::default(),
+            dictionary: None,
         })
     }
 
@@ -114,7 +129,9 @@ impl TableBuilder {
                 self.finish_block(Some(user_key))?;
             }
         }
-        self.directory.add_key(user_key, key_is_last);
+        if self.directory.has_filter() {
+            self.hashes.add(user_key, key_is_last, self.settings.prefix_extractor);
+        }
         self.block.add(user_key, trailer, value, key_is_last);
         self.count(user_key, trailer, value);
         Ok(())
@@ -132,7 +149,8 @@ impl TableBuilder {
 
     /// About how long the file would be if it were finished now.
     pub(crate) fn estimated_bytes(&self) -> u64 {
-        self.out.offset() + (self.block.bytes_with(0, 0) + self.directory.bytes()) as u64
+        let held = self.samples.as_ref().map_or(0, Samples::bytes);
+        self.out.offset() + (held + self.block.bytes_with(0, 0) + self.directory.bytes()) as u64
     }
 
     /// True if a table that ends here and one that begins with `next`, which
@@ -149,7 +167,6 @@ impl TableBuilder {
 
     /// Writes the block that is open; `next` is the key that follows it.
     fn finish_block(&mut self, next: Option<&[u8]>) -> Result<()> {
-        let offset = self.out.offset();
         let (last, trailer) = self.block.last();
         let order = &self.settings.order;
         let (separator, straddler) = match next {
@@ -160,12 +177,51 @@ impl TableBuilder {
                 (self.properties.largest.user_key.clone(), None)
             }
         };
+        let (is_last, hashes) = (next.is_none(), std::mem::take(&mut self.hashes));
+        let end = BlockEnd { separator, straddler, is_last, hashes };
         self.block.finish(&mut self.raw);
-        let sealed = self.compressor.seal(&self.raw, self.id, offset);
+        let raw = std::mem::take(&mut self.raw);
+        let Some(samples) = &mut self.samples else {
+            self.write_block(&raw, end)?;
+            self.raw = raw;
+            return Ok(());
+        };
+        samples.hold(raw, end);
+        if is_last || samples.are_enough() {
+            return self.end_sampling();
+        }
+        self.memory.resize(self.memory_bytes());
+        Ok(())
+    }
+
+    /// Makes a dictionary of the blocks that were held back, if one pays, and
+    /// writes them.
+    fn end_sampling(&mut self) -> Result<()> {
+        let Some(samples) = self.samples.take() else { return Ok(()) };
+        let training = self.settings.buffers.reserve(TRAINING_BYTES + samples.bytes());
+        self.dictionary = samples.train();
+        drop(training);
+        if let Some(dictionary) = &self.dictionary
+            && self.compressor.set_dictionary(dictionary).is_none()
+        {
+            self.dictionary = None; // no memory: that costs space, not the table
+        }
+        for HeldBlock { raw, end } in samples.blocks {
+            self.write_block(&raw, end)?;
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self, raw: &[u8], mut end: BlockEnd) -> Result<()> {
+        let offset = self.out.offset();
+        let sealed = self.compressor.seal(raw, self.id, offset);
         self.witness.add(sealed.checksum);
         self.out.put(&sealed)?;
-        let place = (offset, self.out.offset());
-        self.directory.add_block(&separator, straddler, place, next.is_none());
+        self.directory.add_block(&end, (offset, self.out.offset()));
+        if self.hashes.count() == 0 {
+            end.hashes.clear();
+            self.hashes = end.hashes; // for its allocation
+        }
         if self.out.buffer.is_empty() {
             self.memory.resize(self.memory_bytes());
         }
@@ -174,7 +230,9 @@ impl TableBuilder {
 
     /// About what the builder holds.
     fn memory_bytes(&self) -> usize {
-        self.out.buffer_bytes_max + 3 * self.settings.block_bytes + self.directory.memory_bytes()
+        let held = self.samples.as_ref().map_or(0, Samples::bytes);
+        let blocks = 3 * self.settings.block_bytes + held;
+        self.out.buffer_bytes_max + blocks + self.directory.memory_bytes()
     }
 
     /// Writes what is left, syncs and closes the file. The caller sets the
@@ -193,6 +251,9 @@ impl TableBuilder {
         if !self.range_deletes.is_empty() {
             let deletes = range_section::encode(&self.range_deletes);
             sections.push(self.put_section(tag::RANGE_DELETES, MUST_UNDERSTAND, &deletes)?);
+        }
+        if let Some(dictionary) = self.dictionary.take() {
+            sections.push(self.put_section(tag::DICTIONARY, MUST_UNDERSTAND, &dictionary)?);
         }
         let properties = self.properties.encode();
         sections.push(self.put_section(tag::PROPERTIES, MUST_UNDERSTAND, &properties)?);
@@ -255,6 +316,17 @@ impl TableBuilder {
         self.out.write_if_full()?;
         Ok(section)
     }
+}
+
+/// Samples for a dictionary, if there is to be one: making it must not take
+/// much of a small budget.
+fn samples(settings: &TableSettings) -> Option<Samples> {
+    let TableSettings { compression, dictionary_bytes, buffers, .. } = settings;
+    let is_wanted = matches!(compression, Compression::Zstd { .. }) && *dictionary_bytes > 0;
+    (is_wanted && buffers.has_room_for(TRAINING_BYTES)).then(|| {
+        let bytes_max = buffers.buffer_bytes(settings.dictionary_training_bytes);
+        Samples::new(*compression, *dictionary_bytes, bytes_max)
+    })
 }
 
 /// The file, and what is not appended to it yet.

@@ -3,7 +3,8 @@
 //! | offset | size | meaning |
 //! |---|---|---|
 //! | 0 | n | type 0: the block; else its length as a varint, then the codec's bytes |
-//! | n | 1 | type: 0 none, 1 Snappy, 4 LZ4, 7 Zstd (RocksDB's numbers) |
+//! | n | 1 | type: 0 none, 1 Snappy, 4 LZ4, 7 Zstd (RocksDB's numbers), with the table's
+//! | | | dictionary if it has one |
 //! | n + 1 | 4 | CRC-32C of bytes 0 to n, xor context(file id, offset of the block) |
 //!
 //! Hostile bytes: a claimed length is compared with a cap before anything is
@@ -11,11 +12,14 @@
 
 use std::cell::RefCell;
 
+use zstd::zstd_safe::{self, CCtx, CDict, DCtx};
+
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_varint};
 use crate::key::FileId;
 use crate::sync::Arc;
 
+use super::dictionary::Dictionary;
 use super::layout::SLACK_BYTES;
 use super::{Checked, Compression};
 
@@ -82,7 +86,13 @@ enum Codec {
     // Its table is 2 KB inside the encoder; the others keep theirs outside.
     Snappy(Box<snap::raw::Encoder>),
     Lz4(lz4_flex::block::CompressTable),
-    Zstd(zstd::bulk::Compressor<'static>),
+    Zstd(Zstd),
+}
+
+struct Zstd {
+    context: CCtx<'static>,
+    level: i32,
+    dictionary: Option<CDict<'static>>,
 }
 
 impl std::fmt::Debug for Compressor {
@@ -100,7 +110,8 @@ impl Compressor {
             Compression::Zstd { level } => {
                 let range = zstd::compression_level_range();
                 let level = level.clamp(*range.start(), *range.end());
-                Codec::Zstd(zstd::bulk::Compressor::new(level)?)
+                let context = CCtx::try_create().ok_or(std::io::ErrorKind::OutOfMemory)?;
+                Codec::Zstd(Zstd { context, level, dictionary: None })
             }
         };
         Ok(Compressor { codec, scratch: Vec::new(), head: Vec::new() })
@@ -114,6 +125,19 @@ impl Compressor {
             Codec::Lz4(_) => TYPE_LZ4,
             Codec::Zstd(_) => TYPE_ZSTD,
         }
+    }
+
+    /// Compresses with a dictionary from here on; `None` if it cannot, as every
+    /// codec but Zstandard.
+    pub(super) fn set_dictionary(&mut self, dictionary: &[u8]) -> Option<()> {
+        let Codec::Zstd(zstd) = &mut self.codec else { return None };
+        zstd.dictionary = Some(CDict::try_create(dictionary, zstd.level)?);
+        Some(())
+    }
+
+    /// How long `raw` is as a stored block, but for its trailer.
+    pub(super) fn stored_bytes(&mut self, raw: &[u8]) -> usize {
+        self.compress(raw).unwrap_or(raw.len())
     }
 
     /// `raw` as the stored block at `offset` of file `id`.
@@ -143,7 +167,7 @@ impl Compressor {
             Codec::None => 0,
             Codec::Snappy(_) => snap::raw::max_compress_len(raw.len()),
             Codec::Lz4(_) => lz4_flex::block::get_maximum_output_size(raw.len()),
-            Codec::Zstd(_) => zstd::zstd_safe::compress_bound(raw.len()),
+            Codec::Zstd(_) => zstd_safe::compress_bound(raw.len()),
         };
         if self.scratch.len() < bound {
             self.scratch.resize(bound, 0);
@@ -153,7 +177,10 @@ impl Compressor {
             Codec::None => None,
             Codec::Snappy(encoder) => encoder.compress(raw, out).ok(),
             Codec::Lz4(table) => lz4_flex::block::compress_into_with_table(raw, out, table).ok(),
-            Codec::Zstd(compressor) => compressor.compress_to_buffer(raw, out).ok(),
+            Codec::Zstd(Zstd { context, level, dictionary }) => match dictionary {
+                Some(dictionary) => context.compress_using_cdict(out, raw, dictionary).ok(),
+                None => context.compress(out, raw, *level).ok(),
+            },
         }?;
         let worth_it = length < raw.len() - raw.len() / 8;
         let allowed = ratio_is_allowed(raw.len() as u64, length as u64);
@@ -177,13 +204,19 @@ pub(super) fn stored_checksum(stored: &[u8]) -> Option<u32> {
     stored.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Checks and decompresses a stored block. The result has [`SLACK_BYTES`]
-/// bytes of no meaning after the block. `Err` says what is wrong.
-pub(super) fn open(stored: &[u8], id: FileId, offset: u64) -> Checked<Arc<[u8]>, String> {
+/// Checks and decompresses a stored block of a table with this `dictionary`.
+/// The result has [`SLACK_BYTES`] bytes of no meaning after the block. `Err`
+/// says what is wrong.
+pub(super) fn open(
+    stored: &[u8],
+    id: FileId,
+    offset: u64,
+    dictionary: Option<&Dictionary>,
+) -> Checked<Arc<[u8]>, String> {
     let payload = check(stored, id, offset)?;
     match stored[payload.len()] {
         TYPE_NONE => Ok(with_slack(payload)),
-        kind => decompress(kind, payload),
+        kind => decompress(kind, payload, dictionary),
     }
 }
 
@@ -193,12 +226,13 @@ pub(super) fn open_in_place(
     buffer: Arc<[u8]>,
     id: FileId,
     offset: u64,
+    dictionary: Option<&Dictionary>,
 ) -> Checked<Arc<[u8]>, String> {
     let stored = &buffer[..buffer.len() - (SLACK_BYTES - TRAILER_BYTES)];
     let payload = check(stored, id, offset)?;
     match stored[payload.len()] {
         TYPE_NONE => Ok(buffer),
-        kind => decompress(kind, payload),
+        kind => decompress(kind, payload, dictionary),
     }
 }
 
@@ -225,7 +259,11 @@ pub(super) fn zeroed(length: usize) -> Arc<[u8]> {
     std::iter::repeat_n(0, length).collect()
 }
 
-fn decompress(kind: u8, payload: &[u8]) -> Checked<Arc<[u8]>, String> {
+fn decompress(
+    kind: u8,
+    payload: &[u8],
+    dictionary: Option<&Dictionary>,
+) -> Checked<Arc<[u8]>, String> {
     let mut reader = Reader::new(payload);
     let raw_bytes = reader.varint().ok_or("compressed block without a length")?;
     let compressed = reader.rest();
@@ -241,7 +279,7 @@ fn decompress(kind: u8, payload: &[u8]) -> Checked<Arc<[u8]>, String> {
     let length = match kind {
         TYPE_SNAPPY => SNAPPY.with_borrow_mut(|d| d.decompress(compressed, out)).map_err(text),
         TYPE_LZ4 => lz4_flex::block::decompress_into(compressed, out).map_err(text),
-        _ => decompress_zstd(compressed, out),
+        _ => decompress_zstd(compressed, out, dictionary),
     }?;
     if length as u64 != raw_bytes {
         return Err(format!("block of {length} bytes, but {raw_bytes} were claimed"));
@@ -253,19 +291,29 @@ fn text(error: impl std::fmt::Display) -> String {
     format!("block does not decompress: {error}")
 }
 
-fn decompress_zstd(compressed: &[u8], out: &mut [u8]) -> Checked<usize, String> {
+fn decompress_zstd(
+    compressed: &[u8],
+    out: &mut [u8],
+    dictionary: Option<&Dictionary>,
+) -> Checked<usize, String> {
     ZSTD.with_borrow_mut(|slot| {
-        let decompressor = match slot {
-            Some(decompressor) => decompressor,
-            None => slot.insert(zstd::bulk::Decompressor::new().map_err(text)?),
+        let context = match slot {
+            Some(context) => context,
+            None => slot.insert(DCtx::try_create().ok_or("no memory to decompress a block")?),
         };
-        decompressor.decompress_to_buffer(compressed, out).map_err(text)
+        let length = match dictionary {
+            Some(dictionary) => {
+                context.decompress_using_ddict(out, compressed, dictionary.digested())
+            }
+            None => context.decompress(out, compressed),
+        };
+        length.map_err(|code| text(zstd_safe::get_error_name(code)))
     })
 }
 
 thread_local! {
     // A Zstd context is 150 KB and takes longer to make than a block to read.
-    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    static ZSTD: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
     static SNAPPY: RefCell<snap::raw::Decoder> = RefCell::new(snap::raw::Decoder::new());
 }
 
@@ -287,11 +335,11 @@ mod tests {
             for length in [0, 1, 100, 4096, 70_000, 3 << 20] {
                 let raw: Vec<u8> = (0..length).map(|i| (i / 7 % 11) as u8).collect();
                 let out = compressor.seal(&raw, ID, 32).to_vec();
-                let block = open(&out, ID, 32).unwrap();
+                let block = open(&out, ID, 32, None).unwrap();
                 assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
                 let mut buffer = out.clone();
                 buffer.extend_from_slice(&[0xee; SLACK_BYTES - TRAILER_BYTES]);
-                let block = open_in_place(buffer.into(), ID, 32).unwrap();
+                let block = open_in_place(buffer.into(), ID, 32, None).unwrap();
                 assert_eq!(&block[..block.len() - SLACK_BYTES], &raw[..], "{compression:?}");
             }
         }
@@ -301,8 +349,8 @@ mod tests {
     #[test]
     fn blocks_are_bound_to_their_place() {
         let out = Compressor::new(Compression::None).unwrap().seal(b"block", ID, 32).to_vec();
-        assert!(open(&out, ID, 37).is_err());
-        assert!(open(&out, FileId(78), 32).is_err());
+        assert!(open(&out, ID, 37, None).is_err());
+        assert!(open(&out, FileId(78), 32, None).is_err());
     }
 
     /// A small block that claims to be large allocates nothing.
@@ -312,7 +360,7 @@ mod tests {
             let mut payload = Vec::new();
             put_varint(&mut payload, u64::MAX / 2);
             payload.extend_from_slice(&[0; 100]);
-            assert!(decompress(kind, &payload).unwrap_err().contains("claim"));
+            assert!(decompress(kind, &payload, None).unwrap_err().contains("claim"));
         }
         assert!(ratio_is_allowed(DECOMPRESSED_BYTES_MAX, DECOMPRESSED_BYTES_MAX / RATIO_MAX));
         assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_MAX + 1, DECOMPRESSED_BYTES_MAX));
@@ -326,17 +374,17 @@ mod tests {
         let raw = vec![0; 8 << 20];
         let zstd = Compression::Zstd { level: 1 };
         let out = Compressor::new(zstd).unwrap().seal(&raw, ID, 0).to_vec();
-        assert_eq!(open(&out, ID, 0).unwrap().len(), raw.len() + SLACK_BYTES);
+        assert_eq!(open(&out, ID, 0, None).unwrap().len(), raw.len() + SLACK_BYTES);
     }
 
     /// Bytes that no codec made are refused, not trusted.
     #[test]
     fn garbage_is_refused() {
         for kind in [TYPE_SNAPPY, TYPE_LZ4, TYPE_ZSTD, 2, 255] {
-            assert!(decompress(kind, &[100, 0xff, 0xff, 0xff, 0xff, 3, 2, 1]).is_err());
-            assert!(decompress(kind, &[]).is_err());
+            assert!(decompress(kind, &[100, 0xff, 0xff, 0xff, 0xff, 3, 2, 1], None).is_err());
+            assert!(decompress(kind, &[], None).is_err());
         }
-        assert!(open(&[], ID, 0).is_err());
-        assert!(open(&[1, 2, 3, 4], ID, 0).is_err());
+        assert!(open(&[], ID, 0, None).is_err());
+        assert!(open(&[1, 2, 3, 4], ID, 0, None).is_err());
     }
 }

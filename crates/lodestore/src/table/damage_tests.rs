@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::key::{FileId, KeyOrder, Kind, TRAILER_NEWEST, trailer};
+use crate::prefix::PrefixExtractor;
 use crate::sync::Arc;
 
 use super::directory::Directory;
@@ -86,7 +87,11 @@ fn read_everything(table: &Arc<Table>, entries: &[Entry]) -> usize {
 /// `verify` always sees it.
 #[test]
 fn every_flipped_byte_is_harmless_and_seen() {
-    let partitioned = TableSettings { partition_bytes: 60, ..settings(200, Compression::None) };
+    let partitioned = TableSettings {
+        partition_bytes: 60,
+        prefix_extractor: PrefixExtractor::Capped(2),
+        ..settings(200, Compression::None)
+    };
     let resident = [Compression::None, Compression::Lz4].map(|codec| settings(200, codec));
     for settings in resident.into_iter().chain([partitioned]) {
         let (entries, bytes, meta) = small_table_of(&settings);

@@ -5,9 +5,10 @@
 //! end of a block, and know the same blocks. They are written behind the last
 //! block of entries: filters first, then indexes.
 
-use crate::key::{Trailer, hash};
+use crate::key::Trailer;
 
 use super::block_builder::BlockBuilder;
+use super::block_end::BlockEnd;
 use super::codec::Compressor;
 use super::filter::FilterBuilder;
 use super::index_builder::IndexBuilder;
@@ -24,6 +25,9 @@ pub(super) struct DirectoryBuilder {
     /// Of the open partition, or of all.
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
+    /// The hashes of the last key and the last prefix in that filter.
+    last_key: Option<u64>,
+    last_prefix: Option<u64>,
     closed: Vec<Partition>,
     closed_bytes: usize,
     blocks: u32,
@@ -57,38 +61,36 @@ impl DirectoryBuilder {
             filter_bits_per_key: has_filter.then_some(bits),
             index: IndexBuilder::default(),
             filter: has_filter.then(|| FilterBuilder::new(bits)),
+            last_key: None,
+            last_prefix: None,
             closed: Vec::new(),
             closed_bytes: 0,
             blocks: 0,
         }
     }
 
-    /// Adds an entry's key; `is_repeated` if it is that of the entry before.
-    #[inline]
-    pub(super) fn add_key(&mut self, user_key: &[u8], is_repeated: bool) {
-        if let Some(filter) = &mut self.filter
-            // Also the first key of a partition that goes on from the one before.
-            && (!is_repeated || filter.is_empty())
-        {
-            filter.add(hash(user_key));
-        }
+    /// True if hashes of keys are of use.
+    pub(super) fn has_filter(&self) -> bool {
+        self.filter.is_some()
     }
 
-    /// Adds the block that lies from `offset` to `end`. `straddler` is the
-    /// trailer of its last entry if the same user key goes on in the next
-    /// block; `is_last` if there is none.
-    pub(super) fn add_block(
-        &mut self,
-        separator: &[u8],
-        straddler: Option<Trailer>,
-        (offset, end): (u64, u64),
-        is_last: bool,
-    ) {
-        self.index.add(separator, straddler, offset);
+    /// Adds the block that lies from `offset` to `end`.
+    pub(super) fn add_block(&mut self, block: &BlockEnd, (offset, end): (u64, u64)) {
+        let BlockEnd { separator, straddler, is_last, hashes } = block;
+        self.index.add(separator, *straddler, offset);
         self.blocks += 1;
+        if let Some(filter) = &mut self.filter {
+            // What goes on from the block before is there already.
+            for (hashes, last) in
+                [(&hashes.keys, &mut self.last_key), (&hashes.prefixes, &mut self.last_prefix)]
+            {
+                let new = hashes.iter().filter(|hash| last.replace(**hash) != Some(**hash));
+                new.for_each(|&hash| filter.add(hash));
+            }
+        }
         let filter_bytes = self.filter.as_ref().map_or(0, FilterBuilder::bytes);
         let is_full = self.index.bytes().max(filter_bytes) >= self.partition_bytes;
-        if is_full && !is_last || is_last && !self.closed.is_empty() {
+        if is_full && !is_last || *is_last && !self.closed.is_empty() {
             self.close(end);
         }
     }
@@ -99,6 +101,7 @@ impl DirectoryBuilder {
         let first_block = self.blocks - index.blocks() as u32;
         let filter = self.filter.take().map(FilterBuilder::finish);
         self.filter = self.filter_bits_per_key.map(FilterBuilder::new);
+        (self.last_key, self.last_prefix) = (None, None);
         let (separator, straddler) = index.last();
         let partition = Partition {
             first_block,

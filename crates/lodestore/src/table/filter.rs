@@ -44,11 +44,6 @@ impl FilterBuilder {
         self.hashes.push(hash);
     }
 
-    /// True if no key was added yet.
-    pub(super) fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
-    }
-
     /// Memory that the hashes take.
     pub(super) fn memory_bytes(&self) -> usize {
         8 * self.hashes.capacity()

@@ -1,7 +1,7 @@
 //! The frame of a table file: header, footer, section table.
 //!
 //! ```text
-//! header | block 0 | block 1 | ... | filter | index | range deletes | properties | footer
+//! header | block 0 | block 1 | ... | filter | index | range deletes | dictionary | properties | footer
 //! header | block 0 | ... | filter partitions | index partitions | list of them | range deletes | ...
 //! ```
 //!
@@ -68,6 +68,7 @@ pub(super) mod tag {
     pub(in crate::table) const PROPERTIES: u32 = 3;
     pub(in crate::table) const RANGE_DELETES: u32 = 4;
     pub(in crate::table) const PARTITIONS: u32 = 5;
+    pub(in crate::table) const DICTIONARY: u32 = 6;
 }
 
 /// Section flag: a reader that does not know the tag must not use the file.
@@ -258,7 +259,7 @@ fn decode_section(reader: &mut Reader<'_>) -> Option<Section> {
 }
 
 fn check_section(section: &Section, footer_offset: u64, path: &Path) -> Result<()> {
-    let known = (tag::INDEX..=tag::PARTITIONS).contains(&section.tag);
+    let known = (tag::INDEX..=tag::DICTIONARY).contains(&section.tag);
     if !known && section.flags & MUST_UNDERSTAND != 0 {
         let what = format!("table with an unknown section {}", section.tag);
         return Err(Error::incompatible(path, what));

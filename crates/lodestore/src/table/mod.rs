@@ -16,11 +16,14 @@
 //! | `filter` | which keys a table certainly lacks |
 //! | `partitions` | index and filter of a large table, of which only the top is resident |
 //! | `directory` | one or the other: where blocks are, in an open table |
+//! | `block_end` | what index and filter need of a block |
+//! | `dictionary` | what the blocks of a table have in common, for Zstandard |
 //! | `directory_builder` | the same, being written |
 //! | `range_section` | range deletes, resident |
 //! | `builder` | entries to a file |
 //! | `reader` | an open table: stored blocks, checked and cached |
 //! | `search` | point lookups without I/O |
+//! | `prefix_search` | whether there may be keys with a prefix |
 //! | `locator` | which block comes next on a walk |
 //! | `readahead` | stored blocks in growing spans, for walking |
 //! | `cursor` | walking a table both ways |
@@ -44,12 +47,15 @@ mod index;
 mod index_builder;
 mod partitions;
 mod directory;
+mod block_end;
+mod dictionary;
 mod directory_builder;
 mod filter;
 mod range_section;
 mod builder;
 mod reader;
 mod search;
+mod prefix_search;
 mod locator;
 mod readahead;
 mod cursor;
@@ -63,9 +69,17 @@ mod testing;
 mod tests;
 #[cfg(test)]
 mod damage_tests;
+#[cfg(test)]
+mod dictionary_tests;
+#[cfg(test)]
+mod prefix_tests;
+
+use std::fmt;
+use std::str::FromStr;
 
 use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
+use crate::prefix::PrefixExtractor;
 
 pub use alone::{BlockSummary, TableProperties};
 pub(crate) use block::Block;
@@ -78,6 +92,13 @@ pub(crate) use search::{Held, Need};
 /// The outcome of a check that only says what is wrong; whoever knows the file
 /// and the offset makes an `Error` of it.
 type Checked<T, W = &'static str> = std::result::Result<T, W>;
+
+/// A dictionary is at least and at most so long.
+pub(crate) const DICTIONARY_BYTES_MIN: usize = 256;
+pub(crate) const DICTIONARY_BYTES_MAX: usize = 1 << 20;
+
+/// Zstandard's levels.
+const LEVELS: std::ops::RangeInclusive<i32> = -131_072..=22;
 
 /// How the blocks of new tables are compressed. A block that does not shrink
 /// by an eighth is stored as it is.
@@ -97,6 +118,38 @@ pub enum Compression {
     },
 }
 
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Compression::None => f.write_str("none"),
+            Compression::Snappy => f.write_str("snappy"),
+            Compression::Lz4 => f.write_str("lz4"),
+            Compression::Zstd { level } => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+impl FromStr for Compression {
+    type Err = String;
+
+    /// Reads what `Display` writes; `zstd` alone is level 1.
+    fn from_str(text: &str) -> Result<Compression, String> {
+        let level = |text: &str| {
+            let level = text.parse().ok().filter(|level| LEVELS.contains(level));
+            level.map(|level| Compression::Zstd { level })
+        };
+        let found = match text {
+            "none" => Some(Compression::None),
+            "snappy" => Some(Compression::Snappy),
+            "lz4" => Some(Compression::Lz4),
+            "zstd" => level("1"),
+            _ => text.strip_prefix("zstd:").and_then(level),
+        };
+        let what = "is none of none, snappy, lz4, zstd:LEVEL with a level up to 22";
+        found.ok_or_else(|| format!("{text:?} {what}"))
+    }
+}
+
 /// What a builder needs to know of a family's options.
 #[derive(Clone, Debug)]
 pub(crate) struct TableSettings {
@@ -106,6 +159,12 @@ pub(crate) struct TableSettings {
     /// Size of the filter for each key; 0 means no filter.
     pub(crate) filter_bits_per_key: u8,
     pub(crate) compression: Compression,
+    /// Length of a dictionary for Zstandard, at most; 0 for none.
+    pub(crate) dictionary_bytes: usize,
+    /// The beginning of the table that it is made of.
+    pub(crate) dictionary_training_bytes: usize,
+    /// What the filter knows beside the keys.
+    pub(crate) prefix_extractor: PrefixExtractor,
     /// Index and filter are divided into partitions of this size if they
     /// exceed it; `usize::MAX`: never.
     pub(crate) partition_bytes: usize,

@@ -28,6 +28,8 @@ pub(super) struct Properties {
     pub(super) sequence_max: SequenceNumber,
     pub(super) smallest: InternalKey,
     pub(super) largest: InternalKey,
+    /// Whose prefixes the filter knows too; also a name that is not known here.
+    pub(super) prefix_extractor: Option<String>,
 }
 
 mod field {
@@ -37,6 +39,7 @@ mod field {
     pub(super) const CODEC: u64 = 4 << 1;
     /// The numbers, from here on, in the order of `Properties::numbers`.
     pub(super) const NUMBERS: u64 = 5;
+    pub(super) const PREFIX_EXTRACTOR: u64 = 14 << 1;
 }
 
 const NUMBERS: usize = 9;
@@ -100,6 +103,10 @@ impl Properties {
         }
         put_varint(&mut out, field::CODEC);
         put_slice(&mut out, &[self.codec]);
+        if let Some(name) = &self.prefix_extractor {
+            put_varint(&mut out, field::PREFIX_EXTRACTOR);
+            put_slice(&mut out, name.as_bytes());
+        }
         out
     }
 
@@ -128,6 +135,9 @@ impl Properties {
             field::SMALLEST => self.smallest = decode_key(value)?,
             field::LARGEST => self.largest = decode_key(value)?,
             field::CODEC => self.codec = *value.first()?,
+            field::PREFIX_EXTRACTOR => {
+                self.prefix_extractor = Some(str::from_utf8(value).ok()?.to_string());
+            }
             _ if tag & 1 != 0 => return Some(Some(tag >> 1)),
             _ => match (tag >> 1).checked_sub(field::NUMBERS) {
                 Some(i) if i < NUMBERS as u64 => {

@@ -14,6 +14,7 @@ use crate::cache::{BlockKind, Cache};
 use crate::error::{Error, Result};
 use crate::fs::{ReadRequest, ReadResult, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST};
+use crate::prefix::PrefixExtractor;
 use crate::range_deletes::Fragments;
 use crate::rows::RowCache;
 use crate::stats::{Counter, Statistics};
@@ -23,6 +24,7 @@ use super::Checked;
 use super::block::Block;
 use super::codec::{self, TRAILER_BYTES};
 use super::cursor::TableCursor;
+use super::dictionary::Dictionary;
 use super::directory::{Directory, Source};
 use super::filter;
 use super::format::{self, Footer, HEADER_BYTES, tag};
@@ -92,6 +94,9 @@ pub(crate) struct Table {
     pub(super) properties: Properties,
     pub(super) directory: Directory,
     range_deletes: Fragments,
+    dictionary: Option<Dictionary>,
+    /// Whose prefixes the filter knows.
+    pub(super) prefix_extractor: PrefixExtractor,
 }
 
 impl fmt::Debug for Table {
@@ -133,6 +138,10 @@ impl Table {
         }
         let directory = Directory::load(&source, &properties, meta, &order)?;
         let range_deletes = load_range_deletes(&source, meta, &order)?;
+        let dictionary = load_dictionary(&source)?;
+        // Of a name that is not known the prefixes are not asked for.
+        let extractor = properties.prefix_extractor.as_ref().and_then(|name| name.parse().ok());
+        let prefix_extractor = extractor.filter(|_| order.is_bytewise()).unwrap_or_default();
         let sequence_override = meta.sequence_override;
         let id = meta.id;
         Ok(Table {
@@ -146,6 +155,8 @@ impl Table {
             properties,
             directory,
             range_deletes,
+            dictionary,
+            prefix_extractor,
         })
     }
 
@@ -161,9 +172,17 @@ impl Table {
     }
 
     /// Memory that index and filter take, as far as they are resident, and the
-    /// range deletes.
+    /// range deletes and the dictionary.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.directory.memory_bytes() + self.range_deletes.memory_bytes()
+        let dictionary = self.dictionary.as_ref().map_or(0, Dictionary::memory_bytes);
+        self.directory.memory_bytes() + self.range_deletes.memory_bytes() + dictionary
+    }
+
+    /// How its blocks are stored, in words.
+    pub(crate) fn codec_text(&self) -> String {
+        let codec = codec::name(self.properties.codec);
+        let dictionary = if self.dictionary.is_some() { "+dictionary" } else { "" };
+        format!("{codec}{dictionary}")
     }
 
     /// True if [`Table::begin`] asks the filter: one is there, and in memory.
@@ -181,7 +200,16 @@ impl Table {
     /// Checks, decompresses and validates what was read for `wanted`. A
     /// damaged part of a filter is given as one that denies nothing.
     pub(super) fn decode_block(&self, wanted: BlockRef, stored: &[u8]) -> Result<Block> {
-        self.validate(wanted, codec::open(stored, self.id, wanted.place.offset))
+        self.validate(wanted, self.opened_block(wanted, stored))
+    }
+
+    /// A stored block behind the codec, not validated.
+    pub(super) fn opened_block(
+        &self,
+        wanted: BlockRef,
+        stored: &[u8],
+    ) -> Checked<Arc<[u8]>, String> {
+        codec::open(stored, self.id, wanted.place.offset, self.dictionary.as_ref())
     }
 
     fn validate(&self, wanted: BlockRef, bytes: Checked<Arc<[u8]>, String>) -> Result<Block> {
@@ -285,7 +313,8 @@ impl Table {
         let mut buffer = codec::zeroed(stored_bytes + SLACK_BYTES - TRAILER_BYTES);
         let bytes = Arc::get_mut(&mut buffer).expect("a new Arc has one owner");
         format::read_at(&*self.file, offset, &mut bytes[..stored_bytes], &self.path)?;
-        self.validate(wanted, codec::open_in_place(buffer, self.id, offset))
+        let dictionary = self.dictionary.as_ref();
+        self.validate(wanted, codec::open_in_place(buffer, self.id, offset, dictionary))
     }
 
     /// Reads into a buffer that the thread keeps, and decompresses from there.
@@ -348,6 +377,12 @@ pub(super) fn check_header(file: &dyn ReadableFile, id: FileId, path: &Path) -> 
     let mut header = [0; HEADER_BYTES];
     format::read_at(file, 0, &mut header, path)?;
     format::check_header(&header, id, path)
+}
+
+fn load_dictionary(source: &Source<'_>) -> Result<Option<Dictionary>> {
+    let Some(section) = source.footer.section(tag::DICTIONARY) else { return Ok(None) };
+    let dictionary = Dictionary::decode(&source.read(section)?);
+    dictionary.map(Some).map_err(|what| Error::corruption(source.path, section.offset, what))
 }
 
 /// The range deletes, as many as the manifest says, with the number that they

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
+use crate::cursor::Cursor;
 use crate::error::Result;
 use crate::fs::{ReadableFile, WritableFile};
 use crate::key::{FileId, KeyOrder, Kind, Trailer, trailer};
+use crate::prefix::PrefixExtractor;
 use crate::range_deletes::Fragments;
 use crate::stats::Statistics;
 use crate::sync::Arc;
@@ -73,6 +75,9 @@ pub(super) fn settings(block_bytes: usize, compression: Compression) -> TableSet
         block_bytes,
         filter_bits_per_key: 10,
         compression,
+        dictionary_bytes: 0,
+        dictionary_training_bytes: 0,
+        prefix_extractor: PrefixExtractor::None,
         order: KeyOrder::Bytewise,
         partition_bytes: usize::MAX,
         buffers: buffers(),
@@ -131,6 +136,19 @@ pub(super) fn context() -> ReadContext {
         statistics: Arc::new(Statistics::default()),
         buffers: buffers(),
     }
+}
+
+/// All entries, as a walk finds them.
+pub(super) fn all_entries(table: &Arc<Table>) -> Vec<Entry> {
+    let mut cursor = table.cursor(context());
+    let mut found = Vec::new();
+    cursor.seek_to_first();
+    while cursor.valid() {
+        found.push((cursor.user_key().to_vec(), cursor.trailer(), cursor.value().to_vec()));
+        cursor.next();
+    }
+    cursor.status().unwrap();
+    found
 }
 
 /// What to read to have block `index` of entries.

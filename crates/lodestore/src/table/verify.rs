@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::{InternalKey, KeyOrder, Kind, Trailer, hash, kind_of, sequence_of};
+use crate::prefix::prefix_hash;
 
 use super::Checked;
 use super::block::Block;
@@ -98,12 +99,15 @@ impl Table {
         Ok(())
     }
 
-    /// True if the filter for block `block` denies the key of the walk.
+    /// True if the filter for block `block` denies the key of the walk, or its
+    /// prefix.
     fn denies(&self, block: BlockIndex, walk: &mut Walk, context: &ReadContext) -> Result<bool> {
+        let prefix = self.prefix_extractor.prefix_of(&walk.key).map(prefix_hash);
+        let mut hashes = [hash(&walk.key)].into_iter().chain(prefix);
         let partitions = match &self.directory {
             Directory::Resident { filter, .. } => {
-                let hash = hash(&walk.key);
-                return Ok(filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)));
+                let denied = |filter: &Filter| hashes.any(|hash| !filter.may_contain(hash));
+                return Ok(filter.as_ref().is_some_and(denied));
             }
             Directory::Partitioned(partitions) => partitions,
         };
@@ -114,7 +118,7 @@ impl Table {
             walk.filter = Some(self.read_block(wanted, context)?);
         }
         let filter = walk.filter.as_ref().expect("it was read");
-        Ok(!filter::may_contain(filter.bytes(), hash(&walk.key)))
+        Ok(hashes.any(|hash| !filter::may_contain(filter.bytes(), hash)))
     }
 
     /// Reads every partition of filter and index again, and doubts it.
@@ -127,8 +131,8 @@ impl Table {
             let mut stored = vec![0; wanted.place.stored_bytes];
             format::read_at(&*self.file, offset, &mut stored, &self.path)?;
             witness.add(codec::stored_checksum(&stored).unwrap_or(0));
-            let bytes =
-                codec::open(&stored, self.id, offset).map_err(|what| self.wrong(offset, &what))?;
+            let bytes = self.opened_block(wanted, &stored);
+            let bytes = bytes.map_err(|what| self.wrong(offset, &what))?;
             self.validated(wanted, bytes).map_err(|what| self.wrong(offset, what))?;
         }
         Ok(())
@@ -161,6 +165,7 @@ impl Table {
             order_name: stated.order_name.clone(),
             block_bytes: stated.block_bytes,
             codec: stated.codec,
+            prefix_extractor: stated.prefix_extractor.clone(),
             largest: InternalKey::behind(&walk.last_key, walk.last_trailer, &self.order),
             ..walk.found
         };

@@ -59,6 +59,12 @@ struct Reached {
     ingested_and_refused: usize,
     ingested_read_after_compaction: usize,
     ingested_read_after_reopening: usize,
+    options_changed: usize,
+    prefix_tables_skipped: u64,
+    row_hits: u64,
+    prefix_extractors_changed: usize,
+    dictionaries: usize,
+    several_codecs: usize,
 }
 
 impl Reached {
@@ -72,6 +78,8 @@ impl Reached {
         self.early_flushes += statistics.get(Counter::EarlyFlushes);
         self.entries_dropped += statistics.get(Counter::CompactionEntriesDropped);
         self.tables_dropped_unread += statistics.get(Counter::TablesDropped);
+        self.prefix_tables_skipped += statistics.get(Counter::PrefixTablesSkipped);
+        self.row_hits += statistics.get(Counter::RowHits);
         self.tables_deleted_in_range += statistics.get(Counter::TablesDeletedInRange);
         self.ingested_linked += statistics.get(Counter::TablesLinked);
     }
@@ -172,6 +180,12 @@ impl Reached {
         let levels = db.stats().levels;
         self.several_levels += usize::from(levels.iter().filter(|l| l.files > 0).count() > 1);
         let text = db.property("lodestore.tables").expect("the property is known");
+        // Of open tables it says how they are stored.
+        let codecs =
+            text.lines().filter_map(|line| line.split(" codec ").nth(1)?.split(' ').next());
+        let codecs: BTreeSet<&str> = codecs.filter(|codec| *codec != "-").collect();
+        self.dictionaries += usize::from(codecs.contains("zstd+dictionary"));
+        self.several_codecs += usize::from(codecs.len() > 1);
         let lines = || text.lines().filter(|line| !line.contains(" range-deletes 0 "));
         let level = |line: &str| line.split(' ').nth(1).map(str::to_string);
         for line in lines().filter(|line| !line.starts_with("level 0")) {
@@ -202,6 +216,25 @@ impl Reached {
                     self.range_deletes_after_snapshot_read += usize::from(old);
                     self.range_deletes_read_over_flush += usize::from(flushed);
                     self.range_deletes_read_after_reopening += usize::from(reopened);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts how options change, between openings and while it is open.
+    fn add_options(&mut self, history: &[Command]) {
+        let mut extractor: Option<&str> = None;
+        for command in history {
+            match command {
+                Command::SetOptions { .. } => self.options_changed += 1,
+                Command::Open { settings, .. } => {
+                    let mut knobs = settings.knobs.iter();
+                    let given = knobs.find(|(name, _)| name == "prefix_extractor");
+                    let given = given.map(|(_, value)| &value[..]).filter(|v| *v != "default");
+                    let changed = given.is_some() && extractor.is_some() && given != extractor;
+                    self.prefix_extractors_changed += usize::from(changed);
+                    extractor = given.or(extractor);
                 }
                 _ => {}
             }
@@ -286,6 +319,12 @@ impl Reached {
             ("ingested_and_refused", self.ingested_and_refused),
             ("ingested_read_after_compaction", self.ingested_read_after_compaction),
             ("ingested_read_after_reopening", self.ingested_read_after_reopening),
+            ("options_changed", self.options_changed),
+            ("prefix_tables_skipped", self.prefix_tables_skipped as usize),
+            ("row_hits", self.row_hits as usize),
+            ("prefix_extractors_changed", self.prefix_extractors_changed),
+            ("dictionaries", self.dictionaries),
+            ("several_codecs", self.several_codecs),
         ];
         for (name, count) in counts {
             assert!(count > 0, "the histories never came to {name}: {self:?}");
@@ -327,6 +366,7 @@ fn run(history: &[Command], disk: Disk, reached: &mut Reached) -> Option<Box<Dif
     reached.add_reports(&tested.ingested);
     reached.add_dropped(tested.dropped);
     reached.add_copies(history);
+    reached.add_options(history);
     if let Some(db) = tested.db() {
         reached.add_tables(db);
     }

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::fs::{Fs, MemFs};
 use crate::key::{FileId, InternalKey, KeyOrder, SEQUENCE_MAX};
 use crate::merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
+use crate::prefix::PrefixExtractor;
 use crate::range_deletes::RangeDelete;
 use crate::stats::Statistics;
 use crate::sync::Arc;
@@ -91,6 +92,9 @@ fn compact_with(
             block_bytes: 4096,
             filter_bits_per_key: 0,
             compression: Compression::None,
+            dictionary_bytes: 0,
+            dictionary_training_bytes: 0,
+            prefix_extractor: PrefixExtractor::None,
             order: KeyOrder::Bytewise,
             partition_bytes: usize::MAX,
             buffers: Charge::new(&Account::unlimited(), Item::Compactions),

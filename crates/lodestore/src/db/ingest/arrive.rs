@@ -113,7 +113,7 @@ impl Engine {
         let table = Table::open(file, source.to_path_buf(), &numbered, order.clone(), cache_file)?;
         if options.verify {
             let merges = table.verify(family.context(false))?.merges;
-            if merges > 0 && family.options.merge_operator.is_none() {
+            if merges > 0 && family.merge_operator.is_none() {
                 let name = &family.name;
                 return refuse(format!("holds operands; family {name:?} cannot merge"));
             }

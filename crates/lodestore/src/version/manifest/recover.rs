@@ -110,6 +110,7 @@ fn number_of(file: FileKind) -> Option<u64> {
         FileKind::Manifest(number)
         | FileKind::Log(number)
         | FileKind::Table(number)
+        | FileKind::Options(number)
         | FileKind::Temporary(number) => Some(number),
     }
 }

@@ -1,20 +1,41 @@
 //! Every knob, its default and its validation. Only the modules below this one
 //! see these types; those above take the few values that they need.
+//!
+//! | part | job |
+//! |---|---|
+//! | `kind` | how a value is written: a size, a time, a codec, ... |
+//! | `nearest` | the name that was meant |
+//! | `catalogue` | the list of options that text, changes and the guide go by |
+//! | `text` | sections and lines |
+//! | `file` | reading them from a file |
+//! | `validate` | values and combinations that are refused |
+
+mod catalogue;
+mod file;
+mod kind;
+mod nearest;
+mod text;
+mod validate;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
-use crate::budget::{BUDGET_BYTES_MIN, Budget, Charge};
+use crate::budget::{Budget, Charge};
 use crate::cache::Cache;
+use crate::compact::pick::BOTTOM;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, OsFs};
 use crate::key::KeyOrder;
 use crate::limiter::RateLimiter;
 use crate::merge_operator::SharedMergeOperator;
+use crate::prefix::PrefixExtractor;
 use crate::scheduler::Scheduler;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 use crate::table::{Compression, TableSettings};
+
+pub use catalogue::OptionInfo;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -118,50 +139,74 @@ impl Options {
         self.families.get(name).unwrap_or(&self.family)
     }
 
-    pub(crate) fn validate(&self) -> Result<()> {
-        if self.open_files_max == Some(0) {
-            return Err(Error::invalid("open_files_max is 0; it must be at least 1"));
-        }
-        if let Some(interval) = self.status_interval.filter(|i| *i < STATUS_INTERVAL_MIN) {
-            let what = format!("status_interval is {interval:?}; it must be at least 10 ms");
-            return Err(Error::invalid(what));
-        }
-        self.validate_memory()?;
-        self.family.validate()?;
-        self.families.values().try_for_each(FamilyOptions::validate)
+    /// The options that `text` gives; the others have their defaults. The form
+    /// is described in the guide.
+    ///
+    /// # Errors
+    /// `InvalidArgument` names the line and the option that is unknown, given
+    /// twice or no value, or the options that contradict each other.
+    pub fn from_text(text: &str) -> Result<Options> {
+        let mut options = Options::default();
+        options.apply_text(text)?;
+        Ok(options)
     }
 
-    fn validate_memory(&self) -> Result<()> {
-        let limit = self.budget.as_ref().and_then(|budget| budget.bytes_max());
-        let rows = self.row_cache_bytes;
-        if let Some(limit) = limit.or(self.memory_bytes).filter(|&limit| rows > limit / 2) {
-            return Err(Error::invalid(format!(
-                "row_cache_bytes is {rows}; it may be half of the limit on memory, {limit}, at most"
-            )));
-        }
-        let conflict = match (self.memory_bytes, &self.budget, &self.cache) {
-            (Some(bytes), ..) if bytes < BUDGET_BYTES_MIN => {
-                let what = format!("memory_bytes is {bytes}; it must be at least 65536");
-                return Err(Error::invalid(what));
-            }
-            (Some(_), Some(_), _) => "memory_bytes and budget are two limits: give one",
-            (Some(_), _, Some(_)) => {
-                "memory_bytes makes a cache of its own: to share one, give budget and cache"
-            }
-            (None, Some(budget), Some(cache)) if !cache.is_within(budget) => {
-                "cache is not within budget: make it by Cache::within"
-            }
-            _ => return Ok(()),
-        };
-        Err(Error::invalid(conflict))
+    /// Changes what `text` gives, and leaves the rest: options that cannot be
+    /// text are set before. A family that has a section but no options of its
+    /// own yet begins with those of `family`.
+    ///
+    /// # Errors
+    /// As [`Options::from_text`]; nothing is changed then.
+    pub fn apply_text(&mut self, text: &str) -> Result<()> {
+        text::apply(self, text)
+    }
+
+    /// [`Options::apply_text`] with what is in the file `path` of the operating
+    /// system, or of [`Options::fs`] if that is another one.
+    ///
+    /// # Errors
+    /// As [`Options::apply_text`], with the file's name; `Io` if it cannot be
+    /// read.
+    pub fn apply_file(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let text = file::read(&*self.fs, path)?;
+        self.apply_text(&text).map_err(|error| error.about(path.display()))
+    }
+
+    /// The options in the file `path`: see [`Options::apply_file`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Options> {
+        let mut options = Options::default();
+        options.apply_file(path)?;
+        Ok(options)
+    }
+
+    /// All options as text that [`Options::from_text`] reads; what cannot be
+    /// text (an order, an operator of one's own) stands there as a comment.
+    pub fn to_text(&self) -> String {
+        text::print(self)
+    }
+
+    /// Sets one option by its name, as in a line of a text.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such option or `value` is none of its
+    /// values. Contradictions between options are told when it is opened.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        catalogue::set(self, name, value).map_err(Error::invalid)
+    }
+
+    /// All options of a database that can be text.
+    pub fn catalogue() -> Vec<OptionInfo> {
+        catalogue::infos::<Options>()
+    }
+
+    /// These options with `changes`, which an open database can take.
+    pub(crate) fn changed(&self, changes: &[(&str, &str)]) -> Result<Options> {
+        let changed = catalogue::changed(self, changes)?;
+        changed.validate()?;
+        Ok(changed)
     }
 }
-
-/// Less tells people nothing more.
-const STATUS_INTERVAL_MIN: Duration = Duration::from_millis(10);
-
-/// A memtable's arena holds 16 GiB; one batch may add 10 GiB to a full one.
-const MEMTABLE_BYTES_MAX: usize = 4 << 30;
 
 /// How one family keeps its entries.
 #[derive(Clone, Debug)]
@@ -171,6 +216,12 @@ pub struct FamilyOptions {
     /// How merged operands become values. Built-in operators are found by the
     /// stored name; one of your own must be given at every open.
     pub merge_operator: Option<SharedMergeOperator>,
+    /// What filters know of keys besides the keys themselves, so that cursors
+    /// with a [prefix](crate::ReadOptions::prefix) skip tables that have no key
+    /// with it. Bytewise order only; of no effect without filters. It may
+    /// change: each table names the one that its filter was made with, and is
+    /// asked by that. Default: the one that the family had last, or none.
+    pub prefix_extractor: Option<PrefixExtractor>,
     /// A memtable of this size is sealed and flushed. At most 4 GiB.
     pub memtable_bytes: usize,
     /// Sealed memtables of this family that may wait for their flush. While as
@@ -178,8 +229,26 @@ pub struct FamilyOptions {
     pub sealed_memtables_max: usize,
     /// Data blocks are closed at this size, before compression.
     pub block_bytes: usize,
-    /// How data blocks are compressed.
+    /// How data blocks are compressed, where the next two say nothing else.
     pub compression: Compression,
+    /// How they are compressed by level: the first for level 0, which flushes
+    /// write, the second for the first level in use after it (into which level
+    /// 0 is compacted), and so on downwards; `compression` for levels beyond
+    /// the list. Tables that are moved down unread keep their writer's.
+    pub compression_by_level: Vec<Compression>,
+    /// How they are compressed in the deepest level, which holds most of the
+    /// data, whatever the list says; `None`: no difference.
+    pub compression_bottommost: Option<Compression>,
+    /// What a dictionary for Zstandard has at most; 0 for none, else from 256
+    /// to 1 MiB. Where a compaction compresses with Zstandard, each table gets
+    /// a dictionary of its own if that saves more than it takes. It is held in
+    /// memory, as indexes are.
+    pub dictionary_bytes: usize,
+    /// The beginning of a table, uncompressed, that its dictionary is made of.
+    /// It is held in memory meanwhile, and may be less under a limit on memory.
+    /// At least `dictionary_bytes`, at most 64 MiB; a hundred times as much is
+    /// best.
+    pub dictionary_training_bytes: usize,
     /// Filter bits for each key; 0 for no filter.
     pub filter_bits_per_key: u8,
     /// Divide the index and the filter of a new table into partitions of this
@@ -219,10 +288,15 @@ impl Default for FamilyOptions {
         FamilyOptions {
             order: KeyOrder::Bytewise,
             merge_operator: None,
+            prefix_extractor: None,
             memtable_bytes: 64 << 20,
             sealed_memtables_max: 2,
             block_bytes: 4096,
             compression: Compression::Lz4,
+            compression_by_level: Vec::new(),
+            compression_bottommost: None,
+            dictionary_bytes: 0,
+            dictionary_training_bytes: 1 << 20,
             filter_bits_per_key: 10,
             partition_bytes: None,
             table_bytes: 64 << 20,
@@ -245,58 +319,53 @@ const PARTITION_BYTES: usize = 4096;
 impl FamilyOptions {
     /// How new tables of the family are built; `buffers` is what the builder's
     /// are charged to.
-    pub(crate) fn table_settings(&self, has_memory_limit: bool, buffers: Charge) -> TableSettings {
+    pub(crate) fn table_settings(
+        &self,
+        compression: Compression,
+        has_memory_limit: bool,
+        buffers: Charge,
+    ) -> TableSettings {
         // With memory enough for everything, partitions only cost a lookup more.
         let default = if has_memory_limit { PARTITION_BYTES } else { usize::MAX };
         TableSettings {
             block_bytes: self.block_bytes,
             filter_bits_per_key: self.filter_bits_per_key,
-            compression: self.compression,
+            compression,
+            dictionary_bytes: self.dictionary_bytes,
+            dictionary_training_bytes: self.dictionary_training_bytes,
+            prefix_extractor: self.prefix_extractor.unwrap_or_default(),
             partition_bytes: self.partition_bytes.unwrap_or(default),
             order: self.order.clone(),
             buffers,
         }
     }
 
-    pub(crate) fn validate(&self) -> Result<()> {
-        let at_least = |name: &str, value: u64, least: u64| {
-            if value >= least {
-                return Ok(());
-            }
-            Err(Error::invalid(format!("{name} is {value}; it must be at least {least}")))
-        };
-        at_least("memtable_bytes", self.memtable_bytes as u64, 1 << 10)?;
-        if self.memtable_bytes > MEMTABLE_BYTES_MAX {
-            let bytes = self.memtable_bytes;
-            let what = format!("memtable_bytes is {bytes}; at most {MEMTABLE_BYTES_MAX} work");
-            return Err(Error::invalid(what));
+    /// Sets one option by its name: see [`Options::set`].
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        catalogue::set(self, name, value).map_err(Error::invalid)
+    }
+
+    /// All options of a family that can be text.
+    pub fn catalogue() -> Vec<OptionInfo> {
+        catalogue::infos::<FamilyOptions>()
+    }
+
+    /// The codec of tables of `level`, where the first level in use after level
+    /// 0 is `base`.
+    pub(crate) fn compression_at(&self, level: usize, base: usize) -> Compression {
+        if let (BOTTOM, Some(compression)) = (level, self.compression_bottommost) {
+            return compression;
         }
-        at_least("sealed_memtables_max", self.sealed_memtables_max as u64, 1)?;
-        at_least("block_bytes", self.block_bytes as u64, 64)?;
-        at_least("partition_bytes", self.partition_bytes.map_or(64, |b| b as u64), 64)?;
-        at_least("table_bytes", self.table_bytes, 1 << 10)?;
-        at_least("level1_bytes", self.level1_bytes, 1 << 10)?;
-        at_least("level_multiplier", u64::from(self.level_multiplier), 2)?;
-        at_least("level0_compaction_files", self.level0_compaction_files as u64, 1)?;
-        if self.tombstone_percent > 100 {
-            let what = format!("tombstone_percent is {}; at most 100 work", self.tombstone_percent);
-            return Err(Error::invalid(what));
-        }
-        let files =
-            [self.level0_compaction_files, self.level0_slowdown_files, self.level0_stop_files];
-        if !files.is_sorted() {
-            return Err(Error::invalid(format!(
-                "level0_compaction_files <= level0_slowdown_files <= level0_stop_files \
-                 must hold; they are {files:?}"
-            )));
-        }
-        let debts = [self.debt_slowdown_bytes, self.debt_stop_bytes];
-        if !debts.is_sorted() {
-            return Err(Error::invalid(format!(
-                "debt_slowdown_bytes <= debt_stop_bytes must hold; they are {debts:?}"
-            )));
-        }
-        Ok(())
+        // A level above the base is about to be emptied into it.
+        let place = if level == 0 { 0 } else { level.max(base) - base + 1 };
+        self.compression_by_level.get(place).copied().unwrap_or(self.compression)
+    }
+
+    /// These options with `changes`, which an open family can take.
+    pub(crate) fn changed(&self, changes: &[(&str, &str)]) -> Result<FamilyOptions> {
+        let changed = catalogue::changed(self, changes)?;
+        changed.validate()?;
+        Ok(changed)
     }
 }
 
@@ -339,5 +408,35 @@ pub struct IngestOptions {
 impl Default for IngestOptions {
     fn default() -> IngestOptions {
         IngestOptions { move_files: false, verify: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The list counts from above among the levels in use; the deepest level
+    /// comes first, also where it is the base.
+    #[test]
+    fn codecs_go_by_what_a_level_is_for() {
+        let (none, snappy, lz4) = (Compression::None, Compression::Snappy, Compression::Lz4);
+        let zstd = Compression::Zstd { level: 3 };
+        let mut options = FamilyOptions {
+            compression: lz4,
+            compression_by_level: vec![none, snappy],
+            compression_bottommost: Some(zstd),
+            ..FamilyOptions::default()
+        };
+        let codecs = |options: &FamilyOptions, base: usize| {
+            [0, base, base + 1, BOTTOM].map(|level| options.compression_at(level.min(BOTTOM), base))
+        };
+        assert_eq!(codecs(&options, 3), [none, snappy, lz4, zstd]);
+        assert_eq!(codecs(&options, BOTTOM), [none, zstd, zstd, zstd]);
+        assert_eq!(options.compression_at(2, 4), snappy, "what is emptied counts as the base");
+        options.compression_bottommost = None;
+        assert_eq!(codecs(&options, 3), [none, snappy, lz4, lz4]);
+        assert_eq!(codecs(&options, BOTTOM), [none, snappy, snappy, snappy]);
+        options.compression_by_level.clear();
+        assert_eq!(codecs(&options, 3), [lz4; 4]);
     }
 }
