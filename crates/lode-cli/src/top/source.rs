@@ -111,6 +111,11 @@ impl Watched {
     }
 }
 
+/// How often files are looked at before what is wrong with them counts as
+/// damage, and how long after another.
+const SURVEY_TRIES: usize = 5;
+const SURVEY_PAUSE: Duration = Duration::from_millis(50);
+
 /// Looks at a database again and again.
 pub struct Source {
     fs: Arc<dyn Fs>,
@@ -139,7 +144,7 @@ impl Source {
             },
             Err(error) => error.to_string(),
         };
-        match Survey::read(&self.fs, &self.directory) {
+        match self.survey() {
             Ok(survey) => {
                 let files = Box::new(self.files(&survey));
                 Ok(Watched::Files { files, reason })
@@ -147,6 +152,20 @@ impl Source {
             Err(Error::Missing { .. }) => Ok(Watched::Absent),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The files, at a moment when they belong together: somebody may be making
+    /// or destroying the database right now.
+    fn survey(&self) -> Result<Survey, Error> {
+        for _ in 1..SURVEY_TRIES {
+            match Survey::read(&self.fs, &self.directory) {
+                Err(error) if !matches!(error, Error::Missing { .. }) => {
+                    std::thread::sleep(SURVEY_PAUSE);
+                }
+                settled => return settled,
+            }
+        }
+        Survey::read(&self.fs, &self.directory)
     }
 
     fn files(&mut self, survey: &Survey) -> Files {
