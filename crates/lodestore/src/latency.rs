@@ -27,7 +27,7 @@ pub enum Operation {
     /// A cursor's move to a key, to the first or to the last one. Sampled.
     /// Steps from there are not timed: the clock costs as much as one.
     Seek,
-    /// A lookup of many keys together.
+    /// A lookup of many keys together. Sampled.
     MultiGet,
     /// Memtables written to tables and installed.
     Flush,
@@ -67,7 +67,7 @@ impl Operation {
 
 const OPERATIONS: usize = 6;
 /// How many of them are sampled: the first ones.
-const SAMPLED: usize = 3;
+const SAMPLED: usize = 4;
 /// One in so many is timed, on average.
 const SAMPLE_EVERY: u64 = 16;
 

@@ -77,6 +77,9 @@ impl FamilyCore {
         options: &ReadOptions,
         keys: &[K],
     ) -> Vec<Result<Option<Value>>> {
+        if let [key] = keys {
+            return vec![self.get(options, key.as_ref())];
+        }
         let view = self.views.load();
         let sequence = match self.read_sequence(options) {
             Ok(sequence) => sequence,

@@ -44,6 +44,9 @@ pub struct Capabilities {
     pub direct_io: bool,
 }
 
+/// Of many reads, one in so many shows if they have to wait for a device.
+const PROBE_STEP: usize = 8;
+
 /// A file system. All methods may be called from any thread.
 pub trait Fs: Send + Sync + Debug {
     /// What this file system can do beyond the least.
@@ -71,17 +74,21 @@ pub trait Fs: Send + Sync + Debug {
     /// What is in memory is served first, while the device is told of all the
     /// rest, which is then waited for.
     fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        let is_one = reads.len() == 1;
-        let mut waiting = Vec::new();
+        let count = reads.len();
+        let (mut waiting, mut is_cold) = (Vec::new(), false);
         for (index, mut read) in reads.into_iter().enumerate() {
-            if !is_one && read.file.read_if_cached(read.offset, &mut read.buffer) {
+            // Asking costs a little: as long as all is in memory, only some are.
+            let is_asked = count > 1 && (is_cold || index.is_multiple_of(PROBE_STEP));
+            if !is_asked {
+                let result = read_full_at(&*read.file, read.offset, &mut read.buffer);
+                complete(index, result.map(|()| read.buffer));
+            } else if read.file.read_if_cached(read.offset, &mut read.buffer) {
                 complete(index, Ok(read.buffer));
-                continue;
-            }
-            if !is_one {
+            } else {
+                is_cold = true;
                 read.file.will_need(read.offset, read.buffer.len() as u64);
+                waiting.push((index, read));
             }
-            waiting.push((index, read));
         }
         for (index, mut read) in waiting {
             let result = read_full_at(&*read.file, read.offset, &mut read.buffer);

@@ -42,14 +42,14 @@ fn operations_are_timed() {
     }
     let mut cursor = db.cursor();
     (0..2_000u32).for_each(|i| cursor.seek(&i.to_be_bytes()));
-    db.multi_get(&[b"a", b"b"]);
+    (0..2_000).for_each(|_| drop(db.multi_get(&[b"a", b"b"])));
 
     let statistics = db.statistics();
     let samples = |operation| statistics.latency(operation).samples();
     assert!((800..1_800).contains(&samples(Operation::Write)), "{}", samples(Operation::Write));
     assert!((800..1_800).contains(&samples(Operation::Get)), "{}", samples(Operation::Get));
     assert!((60..250).contains(&samples(Operation::Seek)), "{}", samples(Operation::Seek));
-    assert_eq!(samples(Operation::MultiGet), 1);
+    assert!((60..250).contains(&samples(Operation::MultiGet)), "{}", samples(Operation::MultiGet));
     assert_eq!(samples(Operation::Compaction), statistics.get(Counter::Compactions));
     assert!(samples(Operation::Flush) > 10);
     for operation in Operation::ALL {
