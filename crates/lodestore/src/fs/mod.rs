@@ -44,9 +44,6 @@ pub struct Capabilities {
     pub direct_io: bool,
 }
 
-/// Of many reads, one in so many shows if they have to wait for a device.
-const PROBE_STEP: usize = 8;
-
 /// A file system. All methods may be called from any thread.
 pub trait Fs: Send + Sync + Debug {
     /// What this file system can do beyond the least.
@@ -74,18 +71,14 @@ pub trait Fs: Send + Sync + Debug {
     /// What is in memory is served first, while the device is told of all the
     /// rest, which is then waited for.
     fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        let count = reads.len();
-        let (mut waiting, mut is_cold) = (Vec::new(), false);
+        let is_one = reads.len() == 1;
+        let mut waiting = Vec::new();
         for (index, mut read) in reads.into_iter().enumerate() {
-            // Asking costs a little: as long as all is in memory, only some are.
-            let is_asked = count > 1 && (is_cold || index.is_multiple_of(PROBE_STEP));
-            if !is_asked {
-                let result = read_full_at(&*read.file, read.offset, &mut read.buffer);
-                complete(index, result.map(|()| read.buffer));
+            if is_one {
+                waiting.push((index, read));
             } else if read.file.read_if_cached(read.offset, &mut read.buffer) {
                 complete(index, Ok(read.buffer));
             } else {
-                is_cold = true;
                 read.file.will_need(read.offset, read.buffer.len() as u64);
                 waiting.push((index, read));
             }
