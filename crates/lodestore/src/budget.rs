@@ -59,6 +59,8 @@ pub struct Budget {
     accounts: Mutex<Vec<Weak<Account>>>,
     /// Groups of memtables that wait to be flushed.
     flushes: AtomicUsize,
+    /// Databases that are open for writing.
+    writers: AtomicUsize,
 }
 
 impl std::fmt::Debug for Budget {
@@ -87,6 +89,7 @@ impl Budget {
             cache_count: AtomicUsize::new(0),
             accounts: Mutex::default(),
             flushes: AtomicUsize::new(0),
+            writers: AtomicUsize::new(0),
         })
     }
 
@@ -132,10 +135,17 @@ impl Budget {
     }
 
     /// Room of one of the caches in this budget: they have equal parts of what
-    /// is left.
+    /// is left. While a database is open for writing, the share of memtables is
+    /// left too: what a cache gives up later, block by block, lies scattered,
+    /// and few of its pages would be free for them.
     pub(crate) fn cache_room(&self) -> usize {
         let caches = self.cache_count.load(Ordering::Relaxed).max(1);
-        self.usable_bytes().saturating_sub(sum(&self.used)) / caches
+        let (active, sealed) = self.memtable_bytes();
+        let kept = match self.writers.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.memtable_share().saturating_sub(active + sealed),
+        };
+        self.usable_bytes().saturating_sub(sum(&self.used) + kept) / caches
     }
 
     /// Adds a cache; `shrink` makes it shrink to its room, and says if it is
@@ -241,10 +251,11 @@ impl Account {
     }
 
     /// What to do when another database needs the memory of this one's
-    /// memtables. Must not wait.
+    /// memtables. Must not wait. Databases that are open for writing say this.
     pub(crate) fn when_asked(&self, flush_largest: impl Fn() + Send + Sync + 'static) {
         let set = self.flush_largest.set(Box::new(flush_largest));
         assert!(set.is_ok(), "a database says this once, when it opens");
+        self.budget.writers.fetch_add(1, Ordering::Relaxed);
     }
 
     fn ask(&self) -> bool {
@@ -268,6 +279,26 @@ impl Account {
     fn subtract(&self, item: Item, bytes: usize) {
         self.used[item as usize].fetch_sub(bytes, Ordering::Relaxed);
         self.budget.used[item as usize].fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if self.flush_largest.get().is_some() {
+            self.budget.writers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Gives pages that the allocator keeps for later back to the system, as far as
+/// it can: what flushes and compactions freed is of use to nobody there, and
+/// counts as this process's.
+pub(crate) fn give_back_free_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(simulation)))]
+    // SAFETY: it takes the allocator's own locks, and no pointer of ours
+    // becomes invalid.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

@@ -249,7 +249,10 @@ impl Generator {
             knobs.push(among(r, "dictionary_bytes", &["256", "1KiB", "4KiB"]));
             knobs.push(among(r, "dictionary_training_bytes", &["4KiB", "64KiB"]));
         }
-        knobs.push(among(r, "prefix_extractor", &PREFIX_EXTRACTORS));
+        let has_filter = knobs.iter().any(|(name, bits)| name == "filter" && bits != "0");
+        if has_filter {
+            knobs.push(among(r, "prefix_extractor", &PREFIX_EXTRACTORS));
+        }
         self.memory_is_limited = r.one_in(3);
         if self.memory_is_limited {
             knobs.push(("memory".to_string(), (r.between(64, 512) << 10).to_string()));

@@ -57,12 +57,16 @@ impl Meter {
             ),
         };
         let space = system::directory_bytes(&self.directory)?;
+        let stats = db.stats();
+        let amplification = match stats.user_bytes_written {
+            0 => String::new(),
+            _ => format!(", write amplification {:.2}", stats.write_amplification()),
+        };
         println!(
-            "{name:<22} {seconds:>9.3} s  {rate}memory {} (peak {}), directory {}, write amplification {:.2}",
+            "{name:<22} {seconds:>9.3} s  {rate}memory {} (peak {}), directory {}{amplification}",
             bytes_text(own_bytes().unwrap_or(0)),
             bytes_text(self.peak_bytes.load(Ordering::Relaxed)),
             bytes_text(space),
-            db.stats().write_amplification(),
         );
         Ok(())
     }

@@ -213,6 +213,7 @@ impl Engine {
                 let state = self.background.lock();
                 self.background.notify();
                 drop(state);
+                self.give_back_memory();
                 self.start_compactions();
             }
             Err(error) => self.retry_or_fail(error, |state| &mut state.retrying_flush),
@@ -293,6 +294,7 @@ impl Engine {
         }
         self.background.notify();
         drop(state);
+        self.give_back_memory();
         self.start_compactions();
     }
 

@@ -1,5 +1,7 @@
 //! The engine of one open database: everything that its handles share.
 
+use std::time::Duration;
+
 use crate::batch::{FamilyId, WriteBatch};
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, LimitedFs};
@@ -51,6 +53,8 @@ pub(crate) struct Engine {
     /// Length of the log segment being written.
     pub(crate) log_bytes: AtomicU64,
     pub(crate) stalls: StallLog,
+    /// When memory was given back last.
+    pub(crate) memory_given_back: Mutex<Duration>,
     /// Tells other processes how the database is.
     pub(crate) publisher: Publisher,
     /// Limits what flushes and compactions write.

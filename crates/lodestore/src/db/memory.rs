@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::batch::FamilyId;
-use crate::budget::Item;
+use crate::budget::{Item, give_back_free_memory};
 use crate::error::{Result, StallCause};
 use crate::scheduler::Lane;
 use crate::stats::Counter;
@@ -24,6 +24,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How long it waits for other databases: one that cannot flush must not stop
 /// it for good.
 const NEIGHBOURS_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Giving memory back takes some milliseconds, and allocations wait meanwhile.
+const GIVE_BACK_PAUSE: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Marks the largest memtable as full when memtables hold more than half
@@ -118,6 +121,20 @@ impl Engine {
             let _ = self.seal(&mut commit, &[family]);
         }
         self.shared.memory.was_answered();
+    }
+
+    /// After background work: gives what it freed back to the system, if there
+    /// is a limit on memory, and not too often.
+    pub(crate) fn give_back_memory(&self) {
+        if self.shared.memory.budget().bytes_max().is_none() {
+            return;
+        }
+        let now = self.shared.scheduler.now();
+        let mut last = self.memory_given_back.lock();
+        if now.saturating_sub(*last) >= GIVE_BACK_PAUSE {
+            *last = now;
+            give_back_free_memory();
+        }
     }
 
     /// True if memory suffices for one more compaction.

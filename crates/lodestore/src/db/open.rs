@@ -289,6 +289,7 @@ impl Opening {
             is_pressed: AtomicBool::new(false),
             log_bytes: AtomicU64::new(0),
             stalls: StallLog::default(),
+            memory_given_back: Mutex::default(),
             publisher: Publisher::default(),
             limiter,
             lock: Mutex::new(None),

@@ -364,7 +364,7 @@ impl FamilyOptions {
     /// These options with `changes`, which an open family can take.
     pub(crate) fn changed(&self, changes: &[(&str, &str)]) -> Result<FamilyOptions> {
         let changed = catalogue::changed(self, changes)?;
-        changed.validate()?;
+        changed.validate_values()?;
         Ok(changed)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::budget::BUDGET_BYTES_MIN;
 use crate::error::{Error, Result};
 use crate::prefix::PrefixExtractor;
-use crate::table::{DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN};
+use crate::table::{Compression, DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN};
 use crate::version::LEVELS;
 
 use super::{FamilyOptions, Options};
@@ -63,6 +63,36 @@ impl Options {
 
 impl FamilyOptions {
     pub(crate) fn validate(&self) -> Result<()> {
+        self.validate_values()?;
+        self.validate_effects()
+    }
+
+    /// Nobody asks for what can have no effect. Options of an open family are
+    /// exempt: there one may be changed before the other.
+    fn validate_effects(&self) -> Result<()> {
+        let mut codecs = self.compression_by_level.iter().chain(&self.compression_bottommost);
+        let is_zstd = |codec: &Compression| matches!(codec, Compression::Zstd { .. });
+        if self.dictionary_bytes > 0 && !is_zstd(&self.compression) && !codecs.any(is_zstd) {
+            return Err(Error::invalid(format!(
+                "dictionary_bytes is {}, but none of compression, compression_by_level and \
+                 compression_bottommost is zstd",
+                self.dictionary_bytes
+            )));
+        }
+        match self.prefix_extractor {
+            Some(extractor)
+                if extractor != PrefixExtractor::None && self.filter_bits_per_key == 0 =>
+            {
+                Err(Error::invalid(format!(
+                    "prefix_extractor is {extractor}, but filter_bits_per_key is 0: prefixes are \
+                     kept in filters"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn validate_values(&self) -> Result<()> {
         let at_least = |name: &str, value: u64, least: u64| {
             if value >= least {
                 return Ok(());

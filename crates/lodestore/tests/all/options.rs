@@ -175,6 +175,14 @@ fn mistakes_are_named() {
             "[family]\ndictionary_bytes = 1MiB\ndictionary_training_bytes = 1KiB",
             "dictionary_training_bytes is 1024; from dictionary_bytes, which is 1048576",
         ),
+        (
+            "[family]\ncompression = lz4\ndictionary_bytes = 1KiB",
+            "dictionary_bytes is 1024, but none of compression, compression_by_level and",
+        ),
+        (
+            "[family]\nprefix_extractor = fixed:4\nfilter_bits_per_key = 0",
+            "prefix_extractor is fixed:4, but filter_bits_per_key is 0",
+        ),
         ("[family]\ndictionary_bytes = 100", "dictionary_bytes is 100; 0, or from 256"),
         (
             "[family]\ncompression_by_level = none,none,none,none,none,none,none,none",
