@@ -57,7 +57,8 @@ pub enum FileUse {
     Table,
     /// A segment of the log that some family needs, or that is newer.
     Log,
-    /// The manifest in use, `CURRENT`, locks, the status of an open database.
+    /// The manifest in use, `CURRENT`, locks, the status of an open database,
+    /// the options that held.
     Administration,
     /// A file of ours that nothing refers to: in an open database a table that
     /// is being written or removed, or a log kept to be used again; in a closed
@@ -108,7 +109,9 @@ fn usage(name: &str, state: &State, manifest: &ManifestIdentity) -> FileUse {
         Some(FileKind::Table(number)) if is_named(number) => FileUse::Table,
         Some(FileKind::Log(number)) if is_needed(number) => FileUse::Log,
         Some(FileKind::Manifest(number)) if number == manifest.number => FileUse::Administration,
-        Some(FileKind::Current | FileKind::Lock | FileKind::Status) => FileUse::Administration,
+        Some(FileKind::Current | FileKind::Lock | FileKind::Status | FileKind::Options(_)) => {
+            FileUse::Administration
+        }
         Some(_) => FileUse::Unreferenced,
     }
 }

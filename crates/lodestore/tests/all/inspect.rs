@@ -304,6 +304,8 @@ fn a_survey_tells_what_each_file_is_for() {
     assert_eq!(usage("999999.table"), Some(FileUse::Unreferenced));
     assert_eq!(usage("notes.txt"), Some(FileUse::Foreign));
     assert_eq!(usage("CURRENT"), Some(FileUse::Administration));
+    let mut options = survey.files.iter().filter(|file| file.name.starts_with("OPTIONS"));
+    assert!(options.all(|file| file.usage == FileUse::Administration));
     let table = &survey.family("default").unwrap().levels[0][0];
     assert_eq!(usage(&table.file_name()), Some(FileUse::Table));
     let bytes = survey.files.iter().find(|f| f.name == table.file_name()).unwrap().bytes;
