@@ -1,6 +1,9 @@
 //! Histories from a seed: commands that are likely to collide, to reach odd
 //! states, and to be read again after everything moved.
 
+mod entries;
+mod options;
+
 use crate::command::{
     Action, Change, Command, DEFAULT_FAMILY, Form, Move, Operator, Read, Schema, Settings,
 };
@@ -212,110 +215,6 @@ impl Generator {
         Command::Hold { name, family: self.family() }
     }
 
-    /// Small memtables, tables and levels, so that short histories go deep.
-    fn knobs(&mut self) -> Vec<(String, String)> {
-        let r = &mut self.random;
-        let codecs = ["none", "snappy", "lz4", "zstd"];
-        let knobs = [
-            ("memtable", r.between(4, 64) << 10),
-            ("sealed", r.between(1, 3)),
-            ("table", r.between(2, 32) << 10),
-            ("block", 64 << r.below(7)),
-            ("filter", r.below(17)),
-            ("level0", r.between(1, 4)),
-            ("level1", r.between(4, 64) << 10),
-            ("multiplier", r.between(2, 6)),
-            ("tombstones", *r.pick(&[0, 10, 50])),
-            ("threads", r.between(1, 3)),
-            ("cache", if r.one_in(4) { 0 } else { r.between(1, 256) << 10 }),
-            ("rows", if r.one_in(2) { 0 } else { r.between(1, 12) << 10 }),
-        ];
-        let mut knobs = knobs.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
-        knobs.push(("codec".to_string(), r.pick(&codecs).to_string()));
-        let among = |r: &mut Random, name: &str, choices: &[&str]| {
-            (name.to_string(), r.pick(choices).to_string())
-        };
-        if r.one_in(2) {
-            knobs.push(among(
-                r,
-                "compression_by_level",
-                &["none", "none,lz4", "snappy,zstd:1,none"],
-            ));
-            let codecs = ["default", "none", "zstd:1", "zstd:3"];
-            knobs.push(among(r, "compression_bottommost", &codecs));
-        }
-        if r.one_in(2) {
-            knobs.push(among(r, "compression_bottommost", &["zstd:1"]));
-            knobs.push(among(r, "dictionary_bytes", &["256", "1KiB", "4KiB"]));
-            knobs.push(among(r, "dictionary_training_bytes", &["4KiB", "64KiB"]));
-        }
-        let has_filter = knobs.iter().any(|(name, bits)| name == "filter" && bits != "0");
-        if has_filter {
-            knobs.push(among(r, "prefix_extractor", &PREFIX_EXTRACTORS));
-        }
-        self.memory_is_limited = r.one_in(3);
-        if self.memory_is_limited {
-            knobs.push(("memory".to_string(), (r.between(64, 512) << 10).to_string()));
-        }
-        if r.one_in(2) {
-            knobs.push(("partition".to_string(), (64 << r.below(4)).to_string()));
-        }
-        if r.one_in(3) {
-            knobs.push(("files".to_string(), r.between(1, 4).to_string()));
-        }
-        knobs
-    }
-
-    /// Options that change while the database is open: of one family, or of
-    /// the database.
-    fn change_options(&mut self) -> Command {
-        let family = self.family();
-        let r = &mut self.random;
-        let kib = |bytes: usize| format!("{bytes}KiB");
-        let level0 = r.between(1, 4);
-        let of_family = [
-            vec![("memtable_bytes", kib(r.between(4, 64)))],
-            vec![("sealed_memtables_max", r.between(1, 3).to_string())],
-            vec![("block_bytes", (64 << r.below(7)).to_string())],
-            vec![("compression", r.pick(&["none", "snappy", "lz4", "zstd:1"]).to_string())],
-            vec![("compression_bottommost", r.pick(&["default", "lz4", "zstd:3"]).to_string())],
-            vec![
-                ("dictionary_bytes", r.pick(&["0", "512", "2KiB"]).to_string()),
-                ("dictionary_training_bytes", kib(r.between(2, 64))),
-            ],
-            vec![("filter_bits_per_key", r.below(17).to_string())],
-            vec![("partition_bytes", r.pick(&["default", "64", "512"]).to_string())],
-            vec![("table_bytes", kib(r.between(2, 32)))],
-            vec![
-                ("level0_compaction_files", level0.to_string()),
-                ("level0_slowdown_files", (level0 + 4).to_string()),
-                ("level0_stop_files", (level0 + 12).to_string()),
-            ],
-            vec![("level1_bytes", kib(r.between(4, 64)))],
-            vec![("level_multiplier", r.between(2, 6).to_string())],
-            vec![("tombstone_percent", r.pick(&["0", "10", "50"]).to_string())],
-        ];
-        let of_database = [
-            vec![("open_files_max", r.pick(&["default", "1", "3"]).to_string())],
-            vec![("log_bytes_max", kib(r.between(8, 1024)))],
-            vec![("background_bytes_per_second", r.pick(&["0", "1GiB"]).to_string())],
-            vec![("cache_bytes", kib(r.below(256)))],
-        ];
-        let settable = of_database.len() - usize::from(self.memory_is_limited);
-        let (family, list) = match r.one_in(5) {
-            true => (None, &of_database[..settable]),
-            false => (Some(family), &of_family[..]),
-        };
-        let first = r.below(list.len());
-        let second = r.below(list.len());
-        let mut changes = list[first].clone();
-        if second != first {
-            changes.extend_from_slice(&list[second]);
-        }
-        let changes = changes.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        Command::SetOptions { family, changes }
-    }
-
     fn schema(&mut self) -> Schema {
         let r = &mut self.random;
         let custom = self.shape.custom_orders && r.one_in(5);
@@ -331,90 +230,6 @@ impl Generator {
     fn schema_of(&self, family: &str) -> Schema {
         let known = self.families.iter().find(|(name, _)| name == family);
         known.map_or_else(Schema::default, |(_, schema)| *schema)
-    }
-
-    fn key(&mut self) -> Datum {
-        Datum::Literal(self.random.pick(&self.keys).clone())
-    }
-
-    /// A bound: none, a key, or something between keys.
-    fn bound(&mut self) -> Option<Datum> {
-        match self.random.below(4) {
-            0 | 1 => None,
-            2 => Some(self.key()),
-            _ => {
-                let mut key = self.random.pick(&self.keys).clone();
-                key.push(self.random.word() as u8);
-                Some(Datum::Literal(key))
-            }
-        }
-    }
-
-    fn change(&mut self) -> Change {
-        let family = self.family();
-        if self.random.one_in(60) {
-            return self.range(&family);
-        }
-        let key = self.key();
-        self.entry(family, key)
-    }
-
-    /// A change of one key.
-    fn entry(&mut self, family: String, key: Datum) -> Change {
-        let operator = self.schema_of(&family).operator;
-        let past = self.past.get(&(family.clone(), key.bytes())).copied().unwrap_or_default();
-        let action = match self.random.below(20) {
-            0..=2 => Action::Delete,
-            3..=5 if past.puts <= 1 && !past.mixed => Action::SingleDelete,
-            7..=9 if operator == Operator::Add => Action::Merge(self.number()),
-            7..=9 if operator == Operator::Append => {
-                let length = self.random.below(20);
-                Action::Merge(Datum::Generated { length, seed: self.random.word() >> 40 })
-            }
-            _ if operator == Operator::Add => Action::Put(self.number()),
-            _ => Action::Put(self.value()),
-        };
-        let change = Change { family, key, action };
-        self.remember(&change);
-        change
-    }
-
-    /// A range to delete: mostly a few neighbouring keys.
-    fn range(&mut self, family: &str) -> Change {
-        let order = self.schema_of(family).order;
-        let mut keys = self.keys.clone();
-        keys.sort_by(|a, b| order.compare(a, b));
-        let first = self.random.below(keys.len());
-        let wide = self.random.one_in(6);
-        let last = first + self.random.below(if wide { keys.len() } else { 8 });
-        let end = match keys.get(last) {
-            Some(key) => key.clone(),
-            None => keys[keys.len() - 1].clone(),
-        };
-        let (key, action) =
-            (Datum::Literal(keys[first].clone()), Action::DeleteRange(Datum::Literal(end)));
-        let change = Change { family: family.to_string(), key, action };
-        self.remember(&change);
-        change
-    }
-
-    /// Notes what a change means for single deletes.
-    fn remember(&mut self, change: &Change) {
-        let key = change.key.bytes();
-        if let Action::DeleteRange(end) = &change.action {
-            let (order, end) = (self.schema_of(&change.family).order, end.bytes());
-            self.past.retain(|(family, k), _| {
-                let within = order.compare(&key, k).is_le() && order.compare(k, &end).is_lt();
-                *family != change.family || !within
-            });
-            return;
-        }
-        let past = self.past.entry((change.family.clone(), key)).or_default();
-        match change.action {
-            Action::Put(_) => past.puts += 1,
-            Action::SingleDelete => past.puts = 0,
-            _ => past.mixed = true,
-        }
     }
 
     /// Deletes a range, now and then with the files in it. That takes older
@@ -433,79 +248,6 @@ impl Generator {
             }
         }
         Command::Write { changes: vec![change], form: Form::Single, sync: self.random.one_in(12) }
-    }
-
-    /// One to three tables; now and then the last is not as it has to be, so
-    /// that none must come in.
-    fn ingest(&mut self) -> Command {
-        let before = self.past.clone();
-        let count = self.random.between(1, 3);
-        let mut tables: Vec<Vec<Change>> = (0..count).map(|_| self.table()).collect();
-        if self.random.one_in(12) {
-            let table = tables.last_mut().expect("there is one");
-            let key = table.last().expect("it has a change").key.clone();
-            let family = table[0].family.clone();
-            for _ in 0..2 {
-                let (family, key) = (family.clone(), key.clone());
-                table.push(Change { family, key, action: Action::Delete });
-            }
-            self.past = before;
-        }
-        Command::Ingest { tables, moved: self.random.one_in(2) }
-    }
-
-    /// A table's changes: of a few neighbouring keys, or of many.
-    fn table(&mut self) -> Vec<Change> {
-        let family = self.family();
-        let order = self.schema_of(&family).order;
-        let mut keys = self.keys.clone();
-        keys.sort_by(|a, b| order.compare(a, b));
-        keys.dedup();
-        let first = self.random.below(keys.len());
-        let wide = self.random.one_in(3);
-        let span = self.random.below(if wide { keys.len() } else { 8 });
-        let mut changes = Vec::new();
-        // These delete what was there before, not what the table holds.
-        if self.random.one_in(4) {
-            changes.push(self.range(&family));
-        }
-        for key in &keys[first..(first + span + 1).min(keys.len())] {
-            if !self.random.one_in(4) {
-                changes.push(self.entry(family.clone(), Datum::Literal(key.clone())));
-            }
-        }
-        if changes.is_empty() {
-            changes.push(self.entry(family, Datum::Literal(keys[first].clone())));
-        }
-        changes
-    }
-
-    fn number(&mut self) -> Datum {
-        let number = if self.random.one_in(9) { u64::MAX } else { self.random.word() >> 50 };
-        Datum::Literal(number.to_le_bytes().to_vec())
-    }
-
-    fn value(&mut self) -> Datum {
-        if self.records && !self.random.one_in(8) {
-            return self.record();
-        }
-        let length = match self.random.below(20) {
-            0 => 0,
-            1..=8 => self.random.below(30),
-            9..=17 => self.random.below(400),
-            18 => self.random.below(2000),
-            _ => self.random.below(5000),
-        };
-        Datum::Generated { length, seed: self.random.word() >> 40 }
-    }
-
-    /// What a program may keep: one form, small differences.
-    fn record(&mut self) -> Datum {
-        let r = &mut self.random;
-        let (state, amount) = (*r.pick(&["open", "settled"]), r.below(100_000));
-        let text =
-            format!("account:{:06}/state:{state}/amount:{amount}/currency:EUR", r.below(999));
-        Datum::Literal(text.into_bytes())
     }
 
     fn write(&mut self, records: usize) -> Command {

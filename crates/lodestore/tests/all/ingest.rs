@@ -2,14 +2,15 @@
 
 use lodestore::fs::{Capabilities, Fault, FaultFs, Fs, Operation, read_all};
 use lodestore::{
-    AddU64, Cache, Comparator, Db, Error, Family, FamilyOptions, IngestOptions, KeyOrder, MemFs,
-    Options, ReadOptions, Result, TableInfo, TableWriter, WriteBatch, WriteOptions,
+    AddU64, Cache, Db, Error, Family, FamilyOptions, IngestOptions, MemFs, Options, ReadOptions,
+    Result, TableInfo, TableWriter, WriteBatch, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use testkit::orders::Order;
 
 const MOVED: IngestOptions = IngestOptions { move_files: true, verify: true };
 
@@ -285,18 +286,6 @@ fn tables_of_several_families_come_together_or_not_at_all() {
     assert_eq!(db.ingest::<&str>(&[], &copied()).unwrap().tables, []);
 }
 
-struct Backwards;
-
-impl Comparator for Backwards {
-    fn name(&self) -> &str {
-        "test.Backwards"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-        b.cmp(a)
-    }
-}
-
 /// What does not fit the family is refused in words, and changes nothing.
 #[test]
 fn what_does_not_fit_is_refused() {
@@ -306,7 +295,7 @@ fn what_does_not_fit_is_refused() {
     let with = |name: &str, family: FamilyOptions, fill: fn(&mut TableWriter) -> Result<()>| {
         table(name, &Options { family, ..options.clone() }, fill)
     };
-    let order = KeyOrder::Custom(Arc::new(Backwards));
+    let order = Order::Reverse.key_order();
     with("backwards", FamilyOptions { order, ..options.family.clone() }, |writer| {
         writer.put(b"b", b"1")?;
         writer.put(b"a", b"1")
@@ -317,7 +306,7 @@ fn what_does_not_fit_is_refused() {
     let mut file = fs.create(Path::new("text")).unwrap();
     file.append(&[b'x'; 500]).unwrap();
     let refuse = |path: &str| refused(db.ingest(&[path], &copied()));
-    assert!(refuse("backwards").contains("backwards is in the order test.Backwards"));
+    assert!(refuse("backwards").contains("backwards is in the order testkit.Reverse"));
     assert!(refuse("operands").contains("\"default\" cannot merge"));
     assert!(db.ingest(&["text"], &copied()).unwrap_err().is_corruption());
 

@@ -2,28 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use testkit::orders::Order;
 
 use lodestore::inspect::{
     Change, FileUse, FoundIn, LogFile, ManifestFile, Survey, TableFile, find,
 };
 use lodestore::{
-    Comparator, Compression, Db, Error, FamilyOptions, Fs, KeyOrder, Kind, MemFs, Options, Record,
-    WriteBatch,
+    Compression, Db, Error, FamilyOptions, Fs, KeyOrder, Kind, MemFs, Options, Record, WriteBatch,
 };
 
 const DIRECTORY: &str = "db";
-
-struct Backwards;
-
-impl Comparator for Backwards {
-    fn name(&self) -> &str {
-        "test.Backwards"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-        b.cmp(a)
-    }
-}
 
 struct Place {
     fs: Arc<dyn Fs>,
@@ -345,7 +333,7 @@ fn a_key_is_found_in_every_file() {
     assert!(matches!(places[3], FoundIn::Table { level: 6, .. }));
     assert_eq!(found(b"j").len(), 1);
     assert!(found(b"nowhere").is_empty());
-    let backwards = KeyOrder::Custom(Arc::new(Backwards));
+    let backwards = Order::Reverse.key_order();
     let other_order = find(&place.fs, Path::new(DIRECTORY), "default", &backwards, b"k");
     assert!(matches!(other_order, Err(Error::InvalidArgument { .. })));
     let missing = find(&place.fs, Path::new(DIRECTORY), "x", &KeyOrder::Bytewise, b"k");

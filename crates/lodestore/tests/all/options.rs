@@ -3,15 +3,14 @@
 
 use lodestore::fs::{Fault, FaultFs, Operation};
 use lodestore::{
-    AddU64, Comparator, Compression, Db, Error, FamilyOptions, Fs, KeyOrder, MemFs, OptionInfo,
-    Options, OsFs,
+    AddU64, Compression, Db, Error, FamilyOptions, Fs, MemFs, OptionInfo, Options, OsFs,
 };
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use testkit::orders::Order;
 use testkit::temp_dir::TempDir;
 
 const ROOT: &str = "/options";
@@ -112,27 +111,19 @@ fn families_begin_with_what_all_families_have() -> Result<(), Error> {
     Ok(())
 }
 
-struct Backwards;
-
-impl Comparator for Backwards {
-    fn name(&self) -> &str {
-        "Backwards"
-    }
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        b.cmp(a)
-    }
-}
-
 /// What cannot be text is said so, and a text leaves it as it is.
 #[test]
 fn what_is_given_in_code_stays() -> Result<(), Error> {
     let mut options = Options::default();
-    options.family.order = KeyOrder::Custom(Arc::new(Backwards));
+    options.family.order = Order::Reverse.key_order();
     options.family.merge_operator = Some(Arc::new(AddU64));
     let text = options.to_text();
     assert!(text.contains("# order is given in code\nmerge_operator = UInt64AddOperator\n"));
     options.apply_text("[family]\nblock_bytes = 1KiB")?;
-    assert_eq!((options.family.order.name(), options.family.block_bytes), ("Backwards", 1024));
+    assert_eq!(
+        (options.family.order.name(), options.family.block_bytes),
+        ("testkit.Reverse", 1024)
+    );
     Ok(())
 }
 
@@ -207,10 +198,13 @@ fn mistakes_are_named() {
 fn prefixes_need_the_bytewise_order() {
     let mut options = Options { fs: Arc::new(MemFs::new()), ..Options::default() };
     options.create_if_missing = true;
-    options.family.order = KeyOrder::Custom(Arc::new(Backwards));
+    options.family.order = Order::Reverse.key_order();
     options.family.set("prefix_extractor", "fixed:3").unwrap();
     let error = Db::open(ROOT, options).unwrap_err().to_string();
-    assert!(error.contains("prefix_extractor") && error.contains("order is Backwards"), "{error}");
+    assert!(
+        error.contains("prefix_extractor") && error.contains("order is testkit.Reverse"),
+        "{error}"
+    );
 }
 
 /// A file of options is read from the disk; what is wrong with it names it.
