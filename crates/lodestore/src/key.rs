@@ -85,6 +85,11 @@ impl Kind {
         }
     }
 
+    /// True for what may make a key exist.
+    pub(crate) fn is_value(self) -> bool {
+        matches!(self, Kind::Put | Kind::Merge | Kind::ValueReference)
+    }
+
     /// The kind stored as `byte`; `None` if no entry has it.
     #[inline]
     pub(crate) fn from_byte(byte: u8) -> Option<Kind> {

@@ -47,6 +47,7 @@ mod versions;
 // Reading across homes, and moving entries down the levels.
 mod merge;
 mod coverage;
+mod gaps;
 mod visible;
 mod compact;
 mod options;

@@ -52,6 +52,13 @@ counters! {
     Seeks => "read.seeks",
     /// Tables that a cursor did not look into: none of their keys has its prefix.
     PrefixTablesSkipped => "read.prefix-tables-skipped",
+    /// Entries that cursors passed over one by one, as they were deleted,
+    /// overwritten or too new, where there were many in a row.
+    EntriesPassed => "read.entries-passed",
+    /// Stretches of deleted keys that cursors passed over at once.
+    GapsPassed => "read.gaps-passed",
+    /// Such stretches that were remembered, or found to be longer.
+    GapsRemembered => "read.gaps-remembered",
     /// Blocks of entries found in the cache.
     CacheHits => "cache.hits",
     /// Blocks of entries that had to be read.

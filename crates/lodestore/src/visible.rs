@@ -8,15 +8,22 @@
 //! aside until the entry before it shows that no newer one follows.
 //!
 //! What a range delete hides is passed over: step by step at first, then by a
-//! seek of the older sources to its end.
+//! seek of the older sources to its end. Long stretches without a key that
+//! exists are remembered (`passing`).
 
 use crate::coverage::Coverage;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::gaps::{Direction, Remember};
 use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, kind_of, sequence_of};
 use crate::merge::MergeCursor;
 use crate::merge_operator::SharedMergeOperator;
 use crate::sync::Arc;
+
+mod passing;
+mod reverse;
+
+use passing::Run;
 
 /// Hidden entries, or keys in reverse, that are stepped over before the sources
 /// seek: a seek costs as much as some dozen steps.
@@ -43,12 +50,6 @@ enum Place {
     Kept(Direction),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Forward,
-    Reverse,
-}
-
 /// Walks the keys that exist at one sequence number.
 pub(crate) struct VisibleCursor {
     inner: MergeCursor,
@@ -58,6 +59,7 @@ pub(crate) struct VisibleCursor {
     order: KeyOrder,
     merge_operator: Option<SharedMergeOperator>,
     bounds: Bounds,
+    memory: Arc<dyn Remember>,
     place: Place,
     /// The key at `Place::Kept`; also the key being skipped going forward.
     key: Vec<u8>,
@@ -67,13 +69,14 @@ pub(crate) struct VisibleCursor {
 
 impl VisibleCursor {
     /// `coverage` has the range deletes of the sources of `inner`, at
-    /// `sequence`.
+    /// `sequence`; `memory` knows gaps of the same family.
     pub(crate) fn new(
         (inner, coverage): (MergeCursor, Coverage),
         sequence: SequenceNumber,
         order: KeyOrder,
         merge_operator: Option<SharedMergeOperator>,
         bounds: Bounds,
+        memory: Arc<dyn Remember>,
     ) -> VisibleCursor {
         VisibleCursor {
             inner,
@@ -82,6 +85,7 @@ impl VisibleCursor {
             order,
             merge_operator,
             bounds,
+            memory,
             place: Place::None,
             key: Vec::new(),
             value: Vec::new(),
@@ -206,18 +210,27 @@ impl VisibleCursor {
     /// From where the inner cursor is, finds the next key that exists. With
     /// `skipping`, versions of `self.key` are passed over.
     #[inline]
-    fn settle_forward(&mut self, mut skipping: bool) {
+    fn settle_forward(&mut self, skipping: bool) {
+        let mut run = Run::default();
+        self.walk_forward(skipping, &mut run);
+        if run.is_long() {
+            self.end_run_forward(run);
+        }
+    }
+
+    #[inline]
+    fn walk_forward(&mut self, mut skipping: bool, run: &mut Run) {
         let mut hidden = 0;
         while self.inner.valid() {
             let trailer = self.inner.trailer();
             if sequence_of(trailer) > self.sequence
                 || skipping && self.inner.user_key() == &self.key[..]
             {
-                self.inner.next();
+                self.pass_forward(run);
                 continue;
             }
             if skipping && !self.order.is_bytewise() && self.is_at_key() {
-                self.inner.next();
+                self.pass_forward(run);
                 continue;
             }
             if self.is_past_upper() {
@@ -227,6 +240,7 @@ impl VisibleCursor {
                 Ok(false) => {}
                 Ok(true) => {
                     hidden += 1;
+                    self.pass_forward(run);
                     self.pass_hidden_forward(hidden);
                     continue;
                 }
@@ -241,7 +255,7 @@ impl VisibleCursor {
                     self.key.clear();
                     self.key.extend_from_slice(self.inner.user_key());
                     skipping = true;
-                    self.inner.next();
+                    self.pass_forward(run);
                 }
                 Some(Kind::Merge) => return self.merge_forward(),
                 _ => return self.fail(unreadable_kind(trailer)),
@@ -259,21 +273,12 @@ impl VisibleCursor {
         }
     }
 
-    /// Goes on from the last of `count` hidden entries.
+    /// After `count` hidden entries in a row: passes over what is deleted with
+    /// the last of them.
     fn pass_hidden_forward(&mut self, count: usize) {
-        self.inner.next();
         let gap = self.coverage.as_ref().and_then(Coverage::gap);
         if let Some(gap) = gap.filter(|_| count.is_multiple_of(HIDDEN_STEPS_MAX)) {
             self.inner.pass_forward(gap.older_from, gap.end);
-        }
-    }
-
-    /// After `count` keys in a row that do not exist: passes over what is
-    /// deleted with the last of them.
-    fn pass_hidden_reverse(&mut self, count: usize) {
-        let gap = self.coverage.as_ref().and_then(Coverage::gap);
-        if let Some(gap) = gap.filter(|_| count.is_multiple_of(HIDDEN_STEPS_MAX)) {
-            self.inner.pass_reverse(gap.older_from, gap.start);
         }
     }
 
@@ -287,13 +292,6 @@ impl VisibleCursor {
     fn is_past_upper(&self) -> bool {
         match &self.bounds.upper {
             Some(upper) => self.order.compare(self.inner.user_key(), upper).is_ge(),
-            None => false,
-        }
-    }
-
-    fn is_before_lower(&self) -> bool {
-        match &self.bounds.lower {
-            Some(lower) => self.order.compare(self.inner.user_key(), lower).is_lt(),
             None => false,
         }
     }
@@ -338,84 +336,6 @@ impl VisibleCursor {
             }
             Err(error) => self.fail(error),
         }
-    }
-
-    /// From where the inner cursor is, finds the key before that exists.
-    fn settle_reverse(&mut self) {
-        let mut absent = 0;
-        while self.inner.valid() {
-            if self.is_before_lower() {
-                return self.stop();
-            }
-            if self.resolve_key_in_reverse() {
-                return;
-            }
-            absent += 1;
-            self.pass_hidden_reverse(absent);
-        }
-        self.stop();
-    }
-
-    /// Walks over all versions of the key here, oldest first. True if the walk
-    /// ends: the key exists and is kept, or something failed.
-    fn resolve_key_in_reverse(&mut self) -> bool {
-        self.key.clear();
-        self.key.extend_from_slice(self.inner.user_key());
-        let mut exists = false;
-        let mut operands: Vec<Vec<u8>> = Vec::new();
-        loop {
-            let trailer = self.inner.trailer();
-            let is_seen = match sequence_of(trailer) <= self.sequence {
-                true => self.is_hidden().map(|hidden| !hidden),
-                false => Ok(false),
-            };
-            if let Err(error) = is_seen {
-                self.fail(error);
-                return true;
-            }
-            if matches!(is_seen, Ok(true)) {
-                if !self.order.is_bytewise() {
-                    // Equal keys may have other bytes: the newest's count, as
-                    // on the way forward.
-                    self.key.clear();
-                    self.key.extend_from_slice(self.inner.user_key());
-                }
-                match kind_of(trailer) {
-                    Some(Kind::Put) => {
-                        exists = true;
-                        operands.clear();
-                        self.value.clear();
-                        self.value.extend_from_slice(self.inner.value());
-                    }
-                    Some(Kind::Delete | Kind::SingleDelete) => {
-                        exists = false;
-                        operands.clear();
-                    }
-                    Some(Kind::Merge) => operands.push(self.inner.value().to_vec()),
-                    _ => {
-                        self.fail(unreadable_kind(trailer));
-                        return true;
-                    }
-                }
-            }
-            self.inner.prev();
-            if !self.inner.valid() || !self.is_at_key() {
-                break;
-            }
-        }
-        if self.inner.status().is_err() {
-            self.stop();
-            return true;
-        }
-        if !operands.is_empty() {
-            let base = exists.then(|| std::mem::take(&mut self.value));
-            self.keep_merged(base, &operands, Direction::Reverse);
-            return true;
-        }
-        if exists {
-            self.place = Place::Kept(Direction::Reverse);
-        }
-        exists
     }
 }
 

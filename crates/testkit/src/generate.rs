@@ -78,6 +78,7 @@ enum What {
     Flush,
     Compact,
     DeleteRange,
+    DeleteRun,
     Ingest,
     Checkpoint,
     Options,
@@ -124,6 +125,7 @@ impl Generator {
             (3, What::Flush),
             (2, What::Compact),
             (4, What::DeleteRange),
+            (3, What::DeleteRun),
             (4, What::Ingest),
             (1, What::Checkpoint),
             (3, What::Options),
@@ -148,6 +150,7 @@ impl Generator {
             }
             What::Compact => self.compact(),
             What::DeleteRange => self.delete_range(),
+            What::DeleteRun => self.delete_run(),
             What::Ingest => self.ingest(),
             What::Checkpoint if self.shape.reopening => self.checkpoint(),
             What::Checkpoint => Command::Checkpoint { name: self.name("copy") },

@@ -107,6 +107,9 @@ impl CommitState {
             Kind::RangeDelete => active.writer.delete_range(key, value, sequence),
             _ => active.writer.insert(key, trailer(sequence, kind), value),
         }
+        if kind.is_value() {
+            active.family.gaps.cut(key);
+        }
         if active.table.memory_bytes() >= active.bytes_max && !self.full.contains(&family) {
             self.full.push(family);
         }

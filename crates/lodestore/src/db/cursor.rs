@@ -4,8 +4,10 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::budget::{Charge, Item, Reservation};
 use crate::error::{Error, Result};
+use crate::gaps::{Claim, Direction, Edge, Gaps, Remember};
 use crate::key::{common_prefix_bytes, prefix_end};
 use crate::latency::Operation;
+use crate::memtable::Memtable;
 use crate::prefix::PrefixExtractor;
 use crate::stats::Counter;
 use crate::sync::Arc;
@@ -39,11 +41,66 @@ pub struct DbCursor {
     state: State,
     /// For the blocks that it stands on.
     _memory: Reservation,
-    family: Arc<FamilyCore>,
+    source: Arc<WalkSource>,
+}
+
+/// What a cursor walks over.
+struct WalkSource {
     /// Keeps the database open.
-    _handle: Arc<Handle>,
-    /// Keeps the tables and memtables that the cursor walks over.
-    _view: Arc<View>,
+    handle: Arc<Handle>,
+    family: Arc<FamilyCore>,
+    /// Keeps the tables and memtables.
+    view: Arc<View>,
+    /// What must not have changed for the cursor to meet all that was put since
+    /// it was made.
+    state: MeetingState,
+}
+
+/// See [`WalkSource`]: a cursor leaves an empty memtable out, and passes over
+/// what a memtable deleted as a range, unless something was put there again.
+#[derive(PartialEq, Eq)]
+struct MeetingState {
+    forgotten: u64,
+    memtable_is_empty: bool,
+    deleted_ranges_are_empty: bool,
+}
+
+impl MeetingState {
+    fn of(family: &FamilyCore, active: &Memtable) -> MeetingState {
+        MeetingState {
+            forgotten: family.gaps.generation(),
+            memtable_is_empty: active.entries() == 0,
+            deleted_ranges_are_empty: active.deleted_ranges_are_empty(),
+        }
+    }
+}
+
+impl WalkSource {
+    fn new(handle: &Arc<Handle>, family: &Arc<FamilyCore>) -> WalkSource {
+        let (handle, family) = (Arc::clone(handle), Arc::clone(family));
+        let forgotten = family.gaps.generation();
+        let view = family.views.keep();
+        let state = MeetingState { forgotten, ..MeetingState::of(&family, &view.active) };
+        WalkSource { handle, family, view, state }
+    }
+}
+
+impl Remember for WalkSource {
+    fn gaps(&self) -> &Gaps {
+        &self.family.gaps
+    }
+
+    fn claim(&self, begin: &Edge, direction: Direction) -> Option<Claim> {
+        // With this lock, nobody is between a memtable and `Gaps::cut`.
+        let commit = self.handle.engine.commit.try_lock()?;
+        let active = &self.view.active;
+        let meets_all = Arc::ptr_eq(&self.family.views.load().active, active)
+            && self.state == MeetingState::of(&self.family, active);
+        if !meets_all {
+            return None;
+        }
+        self.family.gaps.claim(begin, direction, commit.last_sequence)
+    }
 }
 
 /// What a source of a cursor takes beside the block that it stands on.
@@ -68,22 +125,17 @@ impl DbCursor {
         family: &Arc<FamilyCore>,
         options: &ReadOptions,
     ) -> DbCursor {
-        let view = family.views.keep();
-        let state = match walk(family, &view, options) {
+        let source = Arc::new(WalkSource::new(handle, family));
+        let state = match walk(&source, options) {
             Ok(cursor) => State::Walking(Box::new(cursor)),
             Err(error) => State::Failed(error),
         };
+        let view = &source.view;
         let sources = view.version.levels().iter().map(|level| level.tables().len().min(1));
         let sources = sources.sum::<usize>() + view.version.level(0).tables().len();
         let bytes = sources * (family.options().block_bytes + SOURCE_BYTES);
         let memory = Charge::new(&family.shared.memory, Item::Cursors).reserve(bytes);
-        DbCursor {
-            state,
-            _memory: memory,
-            family: Arc::clone(family),
-            _handle: Arc::clone(handle),
-            _view: view,
-        }
+        DbCursor { state, _memory: memory, source }
     }
 
     /// True while the cursor is at a key.
@@ -161,9 +213,10 @@ impl DbCursor {
     }
 
     fn seeking(&mut self, seek: impl FnOnce(&mut VisibleCursor)) {
-        self.family.shared.statistics.add(Counter::Seeks, 1);
+        let shared = &self.source.family.shared;
+        shared.statistics.add(Counter::Seeks, 1);
         if let State::Walking(cursor) = &mut self.state {
-            self.family.shared.timed(Operation::Seek, || seek(cursor));
+            shared.timed(Operation::Seek, || seek(cursor));
         }
     }
 
@@ -184,14 +237,16 @@ impl DbCursor {
     }
 }
 
-fn walk(family: &FamilyCore, view: &View, options: &ReadOptions) -> Result<VisibleCursor> {
+fn walk(source: &Arc<WalkSource>, options: &ReadOptions) -> Result<VisibleCursor> {
+    let family = &source.family;
     let sequence = family.read_sequence(options)?;
     let bounds = bounds(family, options)?;
     let context = family.context(options.fill_cache);
     let start = common_start(family, options, &bounds);
-    let entries = family.entries(view, sequence, start.as_deref(), context)?;
-    let operator = family.merge_operator.clone();
-    Ok(VisibleCursor::new(entries, sequence, family.order().clone(), operator, bounds))
+    let entries = family.entries(&source.view, sequence, start.as_deref(), context)?;
+    let (order, operator) = (family.order().clone(), family.merge_operator.clone());
+    let memory: Arc<dyn Remember> = Arc::<WalkSource>::clone(source);
+    Ok(VisibleCursor::new(entries, sequence, order, operator, bounds, memory))
 }
 
 /// What all keys begin with that a cursor may see, as far as is known and of

@@ -10,6 +10,7 @@ use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
+use crate::gaps::Gaps;
 use crate::key::KeyOrder;
 use crate::latency::{self, Operation};
 use crate::merge_operator::SharedMergeOperator;
@@ -82,6 +83,8 @@ pub(crate) struct FamilyCore {
     order: KeyOrder,
     pub(crate) merge_operator: Option<SharedMergeOperator>,
     pub(crate) views: Views,
+    /// Where its walks found nothing.
+    pub(crate) gaps: Arc<Gaps>,
     /// Where its writers wait while its background work is behind.
     pub(crate) pacer: Pacer,
     pub(crate) shared: Arc<Shared>,
@@ -115,8 +118,9 @@ impl FamilyCore {
             name: name.to_string(),
             order: options.order.clone(),
             merge_operator: options.merge_operator.clone(),
-            options: Published::new(Arc::new(options)),
             views,
+            gaps: Gaps::new(options.order.clone(), &shared.statistics),
+            options: Published::new(Arc::new(options)),
             pacer: Pacer::default(),
             shared: Arc::clone(shared),
             filling: context(true),

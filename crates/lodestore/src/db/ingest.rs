@@ -163,6 +163,7 @@ impl Engine {
                     let arrived = tables.iter().find(|arrived| arrived.family.id.0 == *id);
                     let family = &arrived.expect("the edit is about these families").family;
                     family.views.install(Arc::clone(version), None);
+                    family.gaps.forget();
                 }
                 self.shared.visible.publish(last);
             });

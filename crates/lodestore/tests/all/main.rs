@@ -8,6 +8,7 @@ mod statistics;
 mod architecture;
 mod public_api;
 mod range_deletes;
+mod gaps;
 mod ingest;
 mod limits;
 mod row_cache;

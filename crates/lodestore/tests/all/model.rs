@@ -62,6 +62,8 @@ struct Reached {
     options_changed: usize,
     prefix_tables_skipped: u64,
     row_hits: u64,
+    gaps_remembered: u64,
+    gaps_passed: u64,
     prefix_extractors_changed: usize,
     dictionaries: usize,
     several_codecs: usize,
@@ -80,6 +82,8 @@ impl Reached {
         self.tables_dropped_unread += statistics.get(Counter::TablesDropped);
         self.prefix_tables_skipped += statistics.get(Counter::PrefixTablesSkipped);
         self.row_hits += statistics.get(Counter::RowHits);
+        self.gaps_remembered += statistics.get(Counter::GapsRemembered);
+        self.gaps_passed += statistics.get(Counter::GapsPassed);
         self.tables_deleted_in_range += statistics.get(Counter::TablesDeletedInRange);
         self.ingested_linked += statistics.get(Counter::TablesLinked);
     }
@@ -322,6 +326,8 @@ impl Reached {
             ("options_changed", self.options_changed),
             ("prefix_tables_skipped", self.prefix_tables_skipped as usize),
             ("row_hits", self.row_hits as usize),
+            ("gaps_remembered", self.gaps_remembered as usize),
+            ("gaps_passed", self.gaps_passed as usize),
             ("prefix_extractors_changed", self.prefix_extractors_changed),
             ("dictionaries", self.dictionaries),
             ("several_codecs", self.several_codecs),

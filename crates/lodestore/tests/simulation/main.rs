@@ -5,6 +5,7 @@
 //! that. `SIMULATION_SEED` and `SIMULATION_SEEDS` in the environment say which.
 #![cfg(simulation)]
 
+mod gaps;
 mod run;
 
 use run::{Crash, Outcome, simulate};

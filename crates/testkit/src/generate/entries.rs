@@ -1,7 +1,7 @@
 //! Random keys, values and changes of them.
 
 use super::Generator;
-use crate::command::{Action, Change, Command, Operator};
+use crate::command::{Action, Change, Command, Form, Operator, Read};
 use crate::text::Datum;
 
 impl Generator {
@@ -68,6 +68,34 @@ impl Generator {
         let change = Change { family: family.to_string(), key, action };
         self.remember(&change);
         change
+    }
+
+    /// Deletes most keys of a family one by one and walks over where they were,
+    /// again and again, while some come back.
+    pub(super) fn delete_run(&mut self) -> Command {
+        let family = self.family();
+        let keys: Vec<Vec<u8>> = self.keys.iter().skip(self.random.below(8)).cloned().collect();
+        let deleted = keys.into_iter().map(|key| {
+            let change =
+                Change { family: family.clone(), key: Datum::Literal(key), action: Action::Delete };
+            self.remember(&change);
+            change
+        });
+        let changes = deleted.collect();
+        let walk = |generator: &mut Generator| {
+            let read = match generator.random.below(3) {
+                0 => generator.read(),
+                _ => Read::of(&family),
+            };
+            Command::Scan { read, reverse: generator.random.one_in(2) }
+        };
+        let mut commands = vec![walk(self), walk(self)];
+        for _ in 0..self.random.between(0, 3) {
+            commands.push(self.write(1));
+            commands.push(walk(self));
+        }
+        self.following.extend(commands.into_iter().rev());
+        Command::Write { changes, form: Form::Batch, sync: false }
     }
 
     /// Notes what a change means for single deletes.

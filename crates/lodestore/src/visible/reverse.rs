@@ -1,0 +1,117 @@
+//! Going to smaller keys: all versions of a key are met, oldest first, before it
+//! is known what it is.
+
+use crate::coverage::Coverage;
+use crate::cursor::Cursor;
+use crate::gaps::Direction;
+use crate::key::{Kind, kind_of, sequence_of};
+
+use super::passing::Run;
+use super::{HIDDEN_STEPS_MAX, Place, VisibleCursor, unreadable_kind};
+
+impl VisibleCursor {
+    /// From where the inner cursor is, finds the key before that exists.
+    pub(super) fn settle_reverse(&mut self) {
+        let mut run = Run::default();
+        self.walk_reverse(&mut run);
+        if run.is_long() {
+            self.end_run_reverse(run);
+        }
+    }
+
+    fn walk_reverse(&mut self, run: &mut Run) {
+        let mut absent = 0;
+        while self.inner.valid() {
+            if self.is_before_lower() {
+                return self.stop();
+            }
+            if self.resolve_key_in_reverse(run) {
+                return;
+            }
+            absent += 1;
+            self.pass_hidden_reverse(absent);
+            self.pass_reverse(run);
+        }
+        self.stop();
+    }
+
+    /// After `count` keys in a row that do not exist: passes over what is
+    /// deleted with the last of them.
+    fn pass_hidden_reverse(&mut self, count: usize) {
+        let gap = self.coverage.as_ref().and_then(Coverage::gap);
+        if let Some(gap) = gap.filter(|_| count.is_multiple_of(HIDDEN_STEPS_MAX)) {
+            self.inner.pass_reverse(gap.older_from, gap.start);
+        }
+    }
+
+    fn is_before_lower(&self) -> bool {
+        match &self.bounds.lower {
+            Some(lower) => self.order.compare(self.inner.user_key(), lower).is_lt(),
+            None => false,
+        }
+    }
+
+    /// Walks over all versions of the key here, oldest first. True if the walk
+    /// ends: the key exists and is kept, or something failed.
+    fn resolve_key_in_reverse(&mut self, run: &mut Run) -> bool {
+        run.saw_newer_value = false;
+        self.key.clear();
+        self.key.extend_from_slice(self.inner.user_key());
+        let mut exists = false;
+        let mut operands: Vec<Vec<u8>> = Vec::new();
+        loop {
+            let trailer = self.inner.trailer();
+            run.saw_newer_value |= self.is_newer_value(trailer);
+            let is_seen = match sequence_of(trailer) <= self.sequence {
+                true => self.is_hidden().map(|hidden| !hidden),
+                false => Ok(false),
+            };
+            if let Err(error) = is_seen {
+                self.fail(error);
+                return true;
+            }
+            if matches!(is_seen, Ok(true)) {
+                if !self.order.is_bytewise() {
+                    // Equal keys may have other bytes: the newest's count, as
+                    // on the way forward.
+                    self.key.clear();
+                    self.key.extend_from_slice(self.inner.user_key());
+                }
+                match kind_of(trailer) {
+                    Some(Kind::Put) => {
+                        exists = true;
+                        operands.clear();
+                        self.value.clear();
+                        self.value.extend_from_slice(self.inner.value());
+                    }
+                    Some(Kind::Delete | Kind::SingleDelete) => {
+                        exists = false;
+                        operands.clear();
+                    }
+                    Some(Kind::Merge) => operands.push(self.inner.value().to_vec()),
+                    _ => {
+                        self.fail(unreadable_kind(trailer));
+                        return true;
+                    }
+                }
+            }
+            self.inner.prev();
+            if !self.inner.valid() || !self.is_at_key() {
+                break;
+            }
+        }
+        if self.inner.status().is_err() {
+            self.stop();
+            return true;
+        }
+        if !operands.is_empty() {
+            let base = exists.then(|| std::mem::take(&mut self.value));
+            self.keep_merged(base, &operands, Direction::Reverse);
+            return true;
+        }
+        if exists {
+            self.place = Place::Kept(Direction::Reverse);
+        }
+        exists
+    }
+}

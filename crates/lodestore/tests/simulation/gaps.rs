@@ -1,0 +1,105 @@
+//! Walks that remember what is deleted, while writers put and delete there.
+
+use lodestore::{Counter, Db, DbCursor, MemFs, Options, ReadOptions, Scheduler};
+use shuttle::thread;
+use std::sync::Arc;
+use testkit::random::Random;
+
+const KEYS: usize = 48;
+const WALKS: usize = 6;
+const SCHEDULES: usize = 300;
+
+fn keys() -> Vec<Vec<u8>> {
+    (0..KEYS).map(|i| format!("{i:04}").into_bytes()).collect()
+}
+
+fn open() -> Db {
+    let mut options = Options { create_if_missing: true, ..Options::default() };
+    options.fs = Arc::new(MemFs::new());
+    options.scheduler = Some(Scheduler::seeded(1, 1));
+    options.family.tombstone_percent = 0;
+    options.family.memtable_bytes = 4 << 10;
+    let db = Db::open("/gaps", options).expect("it is new");
+    for key in keys() {
+        db.put(&key, b"old").expect("the file system is sound");
+    }
+    for key in keys() {
+        db.delete(&key).expect("the file system is sound");
+    }
+    db
+}
+
+fn write(db: &Db, seed: u64) {
+    let (mut random, keys) = (Random::new(seed), keys());
+    for _ in 0..4 {
+        let key = random.pick(&keys).clone();
+        db.put(&key, b"new").expect("the file system is sound");
+        if random.one_in(4) {
+            db.flush().expect("the file system is sound");
+        }
+        if random.one_in(2) {
+            db.delete(&key).expect("the file system is sound");
+        }
+    }
+}
+
+fn walk(cursor: &mut DbCursor, reverse: bool) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    if reverse {
+        cursor.last()
+    } else {
+        cursor.first()
+    };
+    while cursor.valid() {
+        found.push(cursor.key().to_vec());
+        if reverse {
+            cursor.prev()
+        } else {
+            cursor.next()
+        };
+    }
+    cursor.status().expect("the file system is sound");
+    if reverse {
+        found.reverse();
+    }
+    found
+}
+
+fn run() -> u64 {
+    let db = open();
+    let writers = [1, 2].map(|seed| {
+        let db = db.clone();
+        thread::spawn(move || write(&db, seed))
+    });
+    let walker = {
+        let db = db.clone();
+        thread::spawn(move || (0..WALKS).for_each(|_| drop(walk(&mut db.cursor(), false))))
+    };
+    for round in 0..WALKS {
+        let at = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
+        let walked = walk(&mut db.cursor_with(at.clone()), round % 2 == 1);
+        let is_there = |key: &Vec<u8>| db.get_with(&at, key).expect("it is sound").is_some();
+        let there: Vec<Vec<u8>> = keys().into_iter().filter(is_there).collect();
+        assert_eq!(walked, there, "a walk and lookups of one snapshot differ");
+    }
+    writers.into_iter().for_each(|writer| writer.join().expect("a writer does not panic"));
+    walker.join().expect("the walker does not panic");
+    db.statistics().get(Counter::GapsPassed)
+}
+
+/// Whatever the schedule: a walk of a snapshot meets exactly the keys that
+/// lookups in that snapshot find.
+#[test]
+fn a_walk_misses_nothing_that_was_put_into_a_gap() {
+    let passed = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let total = Arc::clone(&passed);
+    let mut config = shuttle::Config::new();
+    config.stack_size = 1 << 20;
+    config.max_steps = shuttle::MaxSteps::FailAfter(20_000_000);
+    let scheduler = shuttle::scheduler::RandomScheduler::new_from_seed(1, SCHEDULES);
+    shuttle::Runner::new(scheduler, config).run(move || {
+        total.fetch_add(run(), std::sync::atomic::Ordering::Relaxed);
+    });
+    let passed = passed.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(passed > 0, "no walk passed over a gap");
+}
