@@ -5,9 +5,9 @@ use shuttle::thread;
 use std::sync::Arc;
 use testkit::random::Random;
 
-const KEYS: usize = 48;
+const KEYS: usize = 80;
 const WALKS: usize = 6;
-const SCHEDULES: usize = 300;
+const SCHEDULES: usize = 1000;
 
 fn keys() -> Vec<Vec<u8>> {
     (0..KEYS).map(|i| format!("{i:04}").into_bytes()).collect()
@@ -18,7 +18,6 @@ fn open() -> Db {
     options.fs = Arc::new(MemFs::new());
     options.scheduler = Some(Scheduler::seeded(1, 1));
     options.family.tombstone_percent = 0;
-    options.family.memtable_bytes = 4 << 10;
     let db = Db::open("/gaps", options).expect("it is new");
     for key in keys() {
         db.put(&key, b"old").expect("the file system is sound");
@@ -101,5 +100,6 @@ fn a_walk_misses_nothing_that_was_put_into_a_gap() {
         total.fetch_add(run(), std::sync::atomic::Ordering::Relaxed);
     });
     let passed = passed.load(std::sync::atomic::Ordering::Relaxed);
+    println!("{SCHEDULES} schedules, {passed} gaps passed");
     assert!(passed > 0, "no walk passed over a gap");
 }
