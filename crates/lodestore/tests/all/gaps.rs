@@ -189,6 +189,34 @@ fn a_cursor_of_the_past_hides_nothing_from_later_ones() {
     }
 }
 
+/// What is put where a source of the cursor has already been, while the cursor
+/// as a whole is still to come there.
+#[test]
+fn what_is_put_behind_a_cursor_is_found_by_later_ones() {
+    for reverse in [false, true] {
+        let db = hollow(&options());
+        db.flush().unwrap();
+        for there in [5, 2_995] {
+            db.put(&key(there), b"in memory").unwrap();
+        }
+        let mut old = db.cursor();
+        let goes = |cursor: &mut DbCursor| match reverse {
+            false => cursor.next(),
+            true => cursor.prev(),
+        };
+        old.seek(&key(if reverse { 2_950 } else { 50 }));
+        goes(&mut old);
+        db.put(&key(1_500), b"new").unwrap();
+        while old.valid() {
+            goes(&mut old);
+        }
+        let mut with = expected();
+        with.insert(100, 1_500);
+        assert_eq!(forward(&mut db.cursor()), with);
+        assert_eq!(backward(&mut db.cursor()), with);
+    }
+}
+
 /// A walk passes over them as it does over what is deleted.
 #[test]
 fn versions_of_a_key_that_is_there_are_no_gap() {
