@@ -1,12 +1,13 @@
 //! Single steps of the engine's paths: log encoding, memtable, block building
-//! and search, cache hit, merge step.
+//! and search, cache hit, merge step; and what walks over tombstones take.
 //!
 //! `cargo bench -p lodestore --features internals`
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use lodestore::WriteBatch;
 use lodestore::internals::{Cached, Log, Memory, Sorted};
+use lodestore::{Db, MemFs, Options, WriteBatch};
+use std::sync::Arc;
 
 const ENTRIES: usize = 100_000;
 const VALUE: [u8; 100] = [b'v'; 100];
@@ -112,4 +113,36 @@ fn cache_hit(bencher: Bencher<'_, '_>) {
 fn merge_step(bencher: Bencher<'_, '_>, ways: usize) {
     let tables: Vec<Sorted> = (0..ways).map(|first| sorted(first, ways)).collect();
     bencher.counter(ItemsCount::new(ENTRIES)).bench_local(|| Sorted::walk_merged(&tables));
+}
+
+/// A database whose first `ENTRIES` keys are deleted, in memory alone.
+fn deleted() -> Db {
+    let fs = Arc::new(MemFs::new());
+    let options = Options { create_if_missing: true, fs, ..Options::default() };
+    let db = Db::open("/bench", options).expect("it is new");
+    (0..=ENTRIES).for_each(|i| db.put(&key(i), &VALUE).expect("the files are in memory"));
+    (0..ENTRIES).for_each(|i| db.delete(&key(i)).expect("the files are in memory"));
+    db
+}
+
+fn seek_first(db: &Db) -> bool {
+    let mut cursor = db.cursor();
+    cursor.first();
+    cursor.valid()
+}
+
+/// Nobody has walked there since the last put.
+#[divan::bench(sample_count = 10)]
+fn first_key_after_tombstones(bencher: Bencher<'_, '_>) {
+    bencher.with_inputs(deleted).bench_local_values(|db| {
+        assert!(seek_first(&db));
+        db
+    });
+}
+
+#[divan::bench]
+fn first_key_after_tombstones_again(bencher: Bencher<'_, '_>) {
+    let db = deleted();
+    assert!(seek_first(&db));
+    bencher.bench_local(|| black_box(seek_first(&db)));
 }
