@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) memory: Arc<Account>,
-    pub(crate) rows: Option<Arc<RowCache>>,
+    pub(crate) rows: Arc<RowCache>,
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) home: Arc<TableHome>,
     pub(crate) snapshots: Arc<SnapshotList>,
@@ -102,7 +102,7 @@ impl FamilyCore {
         let context = |fill_cache| ReadContext {
             cache: Arc::clone(&shared.cache),
             fill_cache,
-            rows: shared.rows.clone(),
+            rows: Some(Arc::clone(&shared.rows)),
             statistics: Arc::clone(&shared.statistics),
             buffers: Charge::new(&shared.memory, Item::Cursors),
         };
