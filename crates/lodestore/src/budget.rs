@@ -45,11 +45,21 @@ fn sum(counts: &Counts) -> usize {
     counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
 }
 
+fn usable_bytes(bytes_max: usize) -> usize {
+    bytes_max - bytes_max / 16
+}
+
+/// What all memtables together may hold under a limit: half of it, so that one
+/// half of that can be flushed while the other fills.
+pub(crate) fn memtable_share_of(bytes_max: usize) -> usize {
+    usable_bytes(bytes_max) / 2
+}
+
 /// A limit on the memory of one or several databases. Open them with the same
 /// one to share it.
 pub struct Budget {
     /// `usize::MAX`: no limit; memory is only counted.
-    bytes_max: usize,
+    bytes_max: AtomicUsize,
     used: Counts,
     /// What caches hold.
     cached_bytes: AtomicUsize,
@@ -65,7 +75,7 @@ pub struct Budget {
 
 impl std::fmt::Debug for Budget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Budget").field("bytes_max", &self.bytes_max).finish()
+        f.debug_struct("Budget").field("bytes_max", &self.bytes_max()).finish()
     }
 }
 
@@ -82,7 +92,7 @@ impl Budget {
 
     fn with(bytes_max: usize) -> Arc<Budget> {
         Arc::new(Budget {
-            bytes_max,
+            bytes_max: AtomicUsize::new(bytes_max),
             used: Counts::default(),
             cached_bytes: AtomicUsize::new(0),
             caches: Mutex::default(),
@@ -95,7 +105,15 @@ impl Budget {
 
     /// The limit in bytes; `None` if there is none.
     pub fn bytes_max(&self) -> Option<usize> {
-        (self.bytes_max < usize::MAX).then_some(self.bytes_max)
+        let bytes_max = self.bytes_max.load(Ordering::Relaxed);
+        (bytes_max < usize::MAX).then_some(bytes_max)
+    }
+
+    /// Changes the limit; `None` takes it away. Caches shrink at once; what
+    /// memtables hold beyond their share is for their databases to flush.
+    pub(crate) fn set_bytes_max(&self, bytes_max: Option<usize>) {
+        self.bytes_max.store(bytes_max.unwrap_or(usize::MAX), Ordering::Relaxed);
+        self.shrink_caches();
     }
 
     /// What is held now, caches included, in bytes.
@@ -106,13 +124,12 @@ impl Budget {
     /// What is given out. The rest, a sixteenth, is for what nobody counts:
     /// stacks, rounding of allocators, lists of tables.
     fn usable_bytes(&self) -> usize {
-        self.bytes_max - self.bytes_max / 16
+        usable_bytes(self.bytes_max.load(Ordering::Relaxed))
     }
 
-    /// What all memtables together may hold: half of it, so that one half of
-    /// that can be flushed while the other fills.
+    /// What all memtables together may hold.
     pub(crate) fn memtable_share(&self) -> usize {
-        self.usable_bytes() / 2
+        memtable_share_of(self.bytes_max.load(Ordering::Relaxed))
     }
 
     /// Memtables that take entries, and those that do not any more.
@@ -168,7 +185,7 @@ impl Budget {
 
     fn add(&self, item: Item, bytes: usize) {
         self.used[item as usize].fetch_add(bytes, Ordering::Relaxed);
-        if self.bytes_max < usize::MAX && self.used_bytes() > self.usable_bytes() {
+        if self.bytes_max().is_some() && self.used_bytes() > self.usable_bytes() {
             self.shrink_caches();
         }
     }
@@ -341,6 +358,11 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
+    /// What is reserved.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Reserves this much from here on.
     pub(crate) fn resize(&mut self, bytes: usize) {
         let Charge { account, item } = &self.charge;

@@ -47,10 +47,18 @@ pub struct Cache {
     next_file: AtomicU64,
 }
 
-enum Capacity {
-    Bytes(AtomicUsize),
-    /// What the budget leaves.
-    Rest(Arc<Budget>),
+struct Capacity {
+    /// What it may hold where no limit of a budget decides that.
+    bytes: AtomicUsize,
+    /// The cache may hold what this leaves, while it has a limit.
+    budget: Option<Arc<Budget>>,
+}
+
+impl Capacity {
+    /// The budget that decides, if one does.
+    fn limited_budget(&self) -> Option<&Budget> {
+        self.budget.as_deref().filter(|budget| budget.bytes_max().is_some())
+    }
 }
 
 impl std::fmt::Debug for Cache {
@@ -63,7 +71,7 @@ impl Cache {
     /// A cache that holds up to `capacity_bytes`, its own overhead included.
     /// 0 keeps nothing.
     pub fn new(capacity_bytes: usize) -> Arc<Cache> {
-        Arc::new(Cache::with(Capacity::Bytes(AtomicUsize::new(capacity_bytes)), capacity_bytes))
+        Arc::new(Cache::with(capacity_bytes, None))
     }
 
     /// A cache that holds what the memtables, tables, cursors and compactions
@@ -71,15 +79,23 @@ impl Cache {
     /// share the budget may share the cache too; several caches in one budget
     /// have equal parts.
     pub fn within(budget: &Arc<Budget>) -> Arc<Cache> {
-        // Others will take the larger part of a small budget: shards for less.
-        let expected_bytes = budget.bytes_max().unwrap_or(usize::MAX) / 4;
-        let cache = Arc::new(Cache::with(Capacity::Rest(Arc::clone(budget)), expected_bytes));
+        Cache::within_or(budget, 0)
+    }
+
+    /// A cache that holds up to `capacity_bytes` while `budget` has no limit,
+    /// and what it leaves while it has one.
+    pub(crate) fn within_or(budget: &Arc<Budget>, capacity_bytes: usize) -> Arc<Cache> {
+        let cache = Arc::new(Cache::with(capacity_bytes, Some(Arc::clone(budget))));
         let weak = Arc::downgrade(&cache);
         budget.add_cache(move || weak.upgrade().map(|cache| cache.shrink_to_fit()).is_some());
         cache
     }
 
-    fn with(capacity: Capacity, expected_bytes: usize) -> Cache {
+    fn with(capacity_bytes: usize, budget: Option<Arc<Budget>>) -> Cache {
+        // Others will take the larger part of a small budget: shards for less.
+        let limit = budget.as_ref().and_then(|budget| budget.bytes_max());
+        let expected_bytes = limit.map_or(capacity_bytes, |limit| limit / 4);
+        let capacity = Capacity { bytes: AtomicUsize::new(capacity_bytes), budget };
         let count = (expected_bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
         let count = 1 << count.ilog2(); // a power of two, so that a mask finds the shard
         let shards = (0..count).map(|_| Mutex::default()).collect();
@@ -89,9 +105,9 @@ impl Cache {
 
     /// What it may hold, in bytes.
     pub fn capacity_bytes(&self) -> usize {
-        match &self.capacity {
-            Capacity::Bytes(bytes) => bytes.load(Ordering::Relaxed),
-            Capacity::Rest(budget) => budget.cache_room(),
+        match self.capacity.limited_budget() {
+            Some(budget) => budget.cache_room(),
+            None => self.capacity.bytes.load(Ordering::Relaxed),
         }
     }
 
@@ -101,10 +117,9 @@ impl Cache {
     /// # Panics
     /// If the cache is part of a budget, which decides that.
     pub fn set_capacity_bytes(&self, capacity_bytes: usize) {
-        match &self.capacity {
-            Capacity::Bytes(bytes) => bytes.store(capacity_bytes, Ordering::Relaxed),
-            Capacity::Rest(_) => panic!("the cache's budget decides how large it is"),
-        }
+        let limited = self.capacity.limited_budget();
+        assert!(limited.is_none(), "the cache's budget decides how large it is");
+        self.capacity.bytes.store(capacity_bytes, Ordering::Relaxed);
         self.shrink_to_fit();
     }
 
@@ -125,7 +140,7 @@ impl Cache {
 
     /// True if it is a part of `budget`.
     pub(crate) fn is_within(&self, budget: &Arc<Budget>) -> bool {
-        matches!(&self.capacity, Capacity::Rest(own) if Arc::ptr_eq(own, budget))
+        self.capacity.budget.as_ref().is_some_and(|own| Arc::ptr_eq(own, budget))
     }
 
     /// Evicts what its capacity has no room for any more.
@@ -150,7 +165,7 @@ impl Cache {
             return;
         }
         self.used_bytes.fetch_add(taken.wrapping_sub(given), Ordering::Relaxed);
-        if let Capacity::Rest(budget) = &self.capacity {
+        if let Some(budget) = &self.capacity.budget {
             budget.count_cached(taken, given);
         }
     }
@@ -188,7 +203,7 @@ impl Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        if let Capacity::Rest(budget) = &self.capacity {
+        if let Some(budget) = &self.capacity.budget {
             budget.count_cached(0, self.used_bytes());
         }
     }

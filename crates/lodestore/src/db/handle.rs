@@ -11,7 +11,7 @@ use crate::stats::Statistics;
 use crate::sync::Arc;
 
 use super::engine::Engine;
-use super::family::Family;
+use super::family_handle::Family;
 use super::ingest::IngestReport;
 use super::snapshot::Snapshot;
 use super::updates::{LogPin, Updates};

@@ -179,7 +179,7 @@ impl<'v, 'k, O: Observer> Lookup<'v, 'k, O> {
             order,
             version: &view.version,
             statistics: &context.statistics,
-            rows: context.rows.as_deref(),
+            rows: context.rows.as_ref().and_then(|rows| rows.in_use()),
             level: 0,
             index: 0,
             open: None,

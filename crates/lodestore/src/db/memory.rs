@@ -15,7 +15,7 @@ use crate::stats::Counter;
 use crate::sync::Arc;
 
 use super::admission::Patience;
-use super::commit::CommitState;
+use super::commit::{ActiveMemtable, CommitState};
 use super::engine::Engine;
 
 /// How long a writer waits at most before it looks again: nobody tells it that
@@ -129,12 +129,54 @@ impl Engine {
         if self.shared.memory.budget().bytes_max().is_none() {
             return;
         }
-        let now = self.shared.scheduler.now();
-        let mut last = self.memory_given_back.lock();
-        if now.saturating_sub(*last) >= GIVE_BACK_PAUSE {
-            *last = now;
+        let is_due = {
+            let now = self.shared.scheduler.now();
+            let mut last = self.memory_given_back.lock();
+            let is_due = now.saturating_sub(*last) >= GIVE_BACK_PAUSE;
+            if is_due {
+                *last = now;
+            }
+            is_due
+        };
+        // Whoever comes meanwhile finds that it was done, and does not wait.
+        if is_due {
             give_back_free_memory();
         }
+    }
+
+    /// After the limit on memory was changed: where memtables hold more than
+    /// half of their share now, the largest are sealed, as many as that takes;
+    /// what caches gave up goes back to the system.
+    pub(crate) fn fit_memory(self: &Arc<Self>) {
+        if self.check_writable().is_ok() {
+            let mut commit = self.commit.lock();
+            // The limit is another one, even if what is held is the same.
+            commit.memory_seen = usize::MAX;
+            let excess = self.largest_in_excess(&commit);
+            if !excess.is_empty() {
+                self.shared.statistics.add(Counter::EarlyFlushes, excess.len() as u64);
+                // What fails here fails for the next writer too, who is told.
+                let _ = self.seal(&mut commit, &excess);
+            }
+        }
+        self.give_back_memory();
+        // There may be memory for more of them.
+        self.start_compactions();
+    }
+
+    /// The largest memtables, without which the others fit half of their share.
+    fn largest_in_excess(&self, commit: &CommitState) -> Vec<FamilyId> {
+        let budget = self.shared.memory.budget();
+        let (mut active, _) = budget.memtable_bytes();
+        let mut filled: Vec<_> =
+            commit.memtables().iter().filter(|active| !active.table.is_empty()).collect();
+        filled.sort_by_key(|active| std::cmp::Reverse(active.table.memory_bytes()));
+        let is_excess = |filled: &&&ActiveMemtable| {
+            let is_excess = active > budget.memtable_share() / 2;
+            active = active.saturating_sub(filled.table.memory_bytes());
+            is_excess
+        };
+        filled.iter().take_while(is_excess).map(|active| active.family.id).collect()
     }
 
     /// True if memory suffices for one more compaction.

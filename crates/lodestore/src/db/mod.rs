@@ -2,7 +2,8 @@
 //!
 //! | part | job |
 //! |---|---|
-//! | `handle`, `family` | the public handles |
+//! | `handle`, `family_handle` | the public handles |
+//! | `family` | one family, open; all of them; what they share |
 //! | `engine` | what they share; sealing of memtables |
 //! | `write`, `commit`, `logs`, `sealed` | group commit: log, memtables, publication |
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
@@ -50,13 +51,14 @@ mod updates;
 mod verify;
 mod properties;
 mod publish;
+mod family_handle;
 mod handle;
 
 pub use cursor::{DbCursor, Range};
 pub use explain::{
     BlockSource, BlockUse, Explanation, FilterAnswer, Outcome, Place, Searched, VersionMet,
 };
-pub use family::Family;
+pub use family_handle::Family;
 pub use handle::Db;
 pub use ingest::{IngestReport, IngestedTable};
 pub use properties::{LevelStats, MemoryStats, Stats};

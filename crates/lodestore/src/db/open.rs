@@ -89,7 +89,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     engine.lend_memory();
     engine.update_pressure();
     engine.start_compactions();
-    engine.start_publishing();
+    engine.publish_by_options();
     engine.keep_options();
     Ok(engine)
 }
@@ -97,9 +97,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
 /// Opens a database for reading: nothing is written, nothing locked.
 pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     options.validate()?;
-    if options.status_interval.is_some() {
-        return Err(Error::invalid("status_interval: who opens for reading only writes nothing"));
-    }
+    check_writes_nothing(&options)?;
     let (options, file_limit) = with_file_limit(options);
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let recovered = manifest::recover(&fs, directory)?;
@@ -112,6 +110,17 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
         .read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
     Ok(engine)
+}
+
+/// # Errors
+/// `InvalidArgument` if `options` are none for reading only.
+pub(crate) fn check_writes_nothing(options: &Options) -> Result<()> {
+    match options.status_interval {
+        Some(_) => {
+            Err(Error::invalid("status_interval: who opens for reading only writes nothing"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Descriptors that are left to logs, files being written, locks, directories
@@ -200,15 +209,14 @@ impl Opening {
             families.push((FamilyId(id), family.descriptor.name.clone(), options));
         }
         let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
-        let limit = options.budget.clone().or(options.memory_bytes.map(Budget::new));
-        let cache = match (&options.cache, &limit) {
-            (Some(cache), _) => Arc::clone(cache),
-            (None, Some(limit)) => Cache::within(limit),
-            (None, None) => Cache::new(options.cache_bytes),
+        let own = || options.memory_bytes.map_or_else(Budget::unlimited, Budget::new);
+        let budget = options.budget.clone().unwrap_or_else(own);
+        let cache = match &options.cache {
+            Some(cache) => Arc::clone(cache),
+            None => Cache::within_or(&budget, options.cache_bytes),
         };
-        let memory = Account::new(&limit.unwrap_or_else(Budget::unlimited));
-        let rows = options.row_cache_bytes;
-        let rows = (rows > 0).then(|| Arc::new(RowCache::new(rows, &memory)));
+        let memory = Account::new(&budget);
+        let rows = Arc::new(RowCache::new(options.row_cache_bytes, &memory));
         let directory = directory.to_path_buf();
         let shared = Shared {
             home: TableHome::new(
@@ -260,6 +268,7 @@ impl Opening {
             (None, rate) => RateLimiter::new(&shared.scheduler, rate).join(),
         };
         let logs = Logs::new(&shared.fs, shared.directory.clone());
+        let publisher = Publisher::new(shared.scheduler.now());
         let log = self.options.logging.then(|| ActiveLog::after(None, &logs.sealed));
         let mut commit = CommitState::new(self.state.last_sequence, log);
         let mut families = Families::default();
@@ -290,7 +299,7 @@ impl Opening {
             log_bytes: AtomicU64::new(0),
             stalls: StallLog::default(),
             memory_given_back: Mutex::default(),
-            publisher: Publisher::default(),
+            publisher,
             limiter,
             lock: Mutex::new(None),
             read_only,

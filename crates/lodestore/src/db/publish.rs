@@ -1,5 +1,5 @@
 //! Telling other processes how the database is: a thread of its own writes the
-//! file `STATUS` again and again, if the options ask for it.
+//! file `STATUS` again and again, while the options ask for it.
 //!
 //! A courtesy: a status that cannot be written is tried again an interval
 //! later, and nothing else is affected. The file goes when the database is
@@ -24,11 +24,25 @@ use super::engine::Engine;
 use super::family::FamilyCore;
 
 /// The thread that tells, if there is one.
-#[derive(Default)]
 pub(crate) struct Publisher {
-    is_closing: Mutex<bool>,
+    /// When the database was opened.
+    opened: Duration,
+    /// The thread is to end.
+    is_ending: Mutex<bool>,
     changed: Condvar,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Publisher {
+    /// Of a database that was opened at `opened`; nobody tells anything yet.
+    pub(crate) fn new(opened: Duration) -> Publisher {
+        Publisher {
+            opened,
+            is_ending: Mutex::default(),
+            changed: Condvar::new(),
+            thread: Mutex::default(),
+        }
+    }
 }
 
 /// Where a window began.
@@ -38,56 +52,66 @@ struct Window {
 }
 
 impl Engine {
-    /// Begins to tell, if the options say how often. The last thing that
-    /// opening does.
-    pub(crate) fn start_publishing(self: &Arc<Self>) {
+    /// Begins to tell, tells more or less often, or ends it, as the options say
+    /// now.
+    pub(crate) fn publish_by_options(self: &Arc<Self>) {
+        // Held until the end: of two changes at a time the later one stays.
+        let mut thread = self.publisher.thread.lock();
         let interval = self.options.lock().status_interval;
-        let Some(interval) = interval else { return };
-        let engine = Arc::clone(self);
-        let thread = spawn("lode-status", move || engine.publish_until_closed(interval));
-        *self.publisher.thread.lock() = Some(thread);
+        self.end_publishing(thread.take());
+        *thread = interval.map(|interval| {
+            let engine = Arc::clone(self);
+            spawn("lode-status", move || engine.publish_until_ended(interval))
+        });
     }
 
-    /// Ends it, and removes what was told.
+    /// Ends it for good, and removes what was told.
     pub(crate) fn stop_publishing(&self) {
-        let Some(thread) = self.publisher.thread.lock().take() else { return };
-        *self.publisher.is_closing.lock() = true;
+        let thread = self.publisher.thread.lock().take();
+        self.end_publishing(thread);
+    }
+
+    fn end_publishing(&self, thread: Option<JoinHandle<()>>) {
+        let Some(thread) = thread else { return };
+        *self.publisher.is_ending.lock() = true;
         self.publisher.changed.notify_all();
         // A panic there has told nobody anything wrong.
         let _ = thread.join();
+        *self.publisher.is_ending.lock() = false;
         for name in [filename::STATUS, filename::STATUS_NEXT] {
             let _ = self.shared.fs.remove(&self.shared.directory.join(name));
         }
     }
 
-    fn publish_until_closed(&self, interval: Duration) {
+    fn publish_until_ended(&self, interval: Duration) {
         let scheduler = &self.shared.scheduler;
-        let opened = scheduler.now();
-        let mut window = Window { begin: opened, statistics: self.shared.statistics.snapshot() };
+        let mut window =
+            Window { begin: scheduler.now(), statistics: self.shared.statistics.snapshot() };
         loop {
             let now = scheduler.now();
             let statistics = self.shared.statistics.snapshot();
             let mut status = self.status(&window, &statistics, now);
-            (status.interval, status.uptime) = (interval, now.saturating_sub(opened));
+            let uptime = now.saturating_sub(self.publisher.opened);
+            (status.interval, status.uptime) = (interval, uptime);
             let _ = self.write_status(&status.encode());
             window = Window { begin: now, statistics };
-            if self.waits_until_closed(now + interval) {
+            if self.waits_until_ended(now + interval) {
                 return;
             }
         }
     }
 
-    /// Waits until `until`; true if the database is closed before.
-    fn waits_until_closed(&self, until: Duration) -> bool {
+    /// Waits until `until`; true if the thread is to end before.
+    fn waits_until_ended(&self, until: Duration) -> bool {
         let (scheduler, publisher) = (&self.shared.scheduler, &self.publisher);
-        let mut is_closing = publisher.is_closing.lock();
+        let mut is_ending = publisher.is_ending.lock();
         loop {
             let left = until.saturating_sub(scheduler.now());
-            if *is_closing || left.is_zero() {
-                return *is_closing;
+            if *is_ending || left.is_zero() {
+                return *is_ending;
             }
             let condvar = &publisher.changed;
-            is_closing = scheduler.wait_on(condvar, &publisher.is_closing, is_closing, left);
+            is_ending = scheduler.wait_on(condvar, &publisher.is_ending, is_ending, left);
         }
     }
 

@@ -79,15 +79,15 @@ catalogue! {
     open_files_max: Maybe<Count>, AT_ONCE,
         "Files that may be open for reading at once. Default: what the process may open.";
     background_threads: Count, FIXED, "Threads for compactions; one more flushes.";
-    memory_bytes: Maybe<Size>, FIXED,
+    memory_bytes: Maybe<Size>, AT_ONCE,
         "One limit on memtables, cache, indexes, filters and buffers. Default: none.";
     background_bytes_per_second: Size, AT_ONCE,
         "What flushes and compactions may write to tables a second; 0: as much as they can.";
     cache_bytes: Size, AT_ONCE, "The block cache, if there is no limit on memory.";
-    row_cache_bytes: Size, FIXED,
+    row_cache_bytes: Size, AT_ONCE,
         "A cache of single rows, for reads that come back to keys without neighbours; 0: none.";
     latencies: Switch, FIXED, "Time operations; the frequent ones by sample.";
-    status_interval: Maybe<Interval>, FIXED,
+    status_interval: Maybe<Interval>, AT_ONCE,
         "How often the database tells other processes how it is, for `lode top`. Default: never.";
     logging: Switch, FIXED, "Keep a write-ahead log.";
     log_mapped: Switch, FIXED,

@@ -36,13 +36,6 @@ impl Options {
     }
 
     fn validate_memory(&self) -> Result<()> {
-        let limit = self.budget.as_ref().and_then(|budget| budget.bytes_max());
-        let rows = self.row_cache_bytes;
-        if let Some(limit) = limit.or(self.memory_bytes).filter(|&limit| rows > limit / 2) {
-            return Err(Error::invalid(format!(
-                "row_cache_bytes is {rows}; it may be half of the limit on memory, {limit}, at most"
-            )));
-        }
         let conflict = match (self.memory_bytes, &self.budget, &self.cache) {
             (Some(bytes), ..) if bytes < BUDGET_BYTES_MIN => {
                 let what = format!("memory_bytes is {bytes}; it must be at least 65536");
@@ -55,9 +48,22 @@ impl Options {
             (None, Some(budget), Some(cache)) if !cache.is_within(budget) => {
                 "cache is not within budget: make it by Cache::within"
             }
-            _ => return Ok(()),
+            _ => return self.validate_rows(),
         };
         Err(Error::invalid(conflict))
+    }
+
+    fn validate_rows(&self) -> Result<()> {
+        let of_budget = self.budget.as_ref().and_then(|budget| budget.bytes_max());
+        let of_budget = of_budget.map(|limit| ("the budget", limit));
+        let limit = of_budget.or(self.memory_bytes.map(|limit| ("memory_bytes", limit)));
+        let rows = self.row_cache_bytes;
+        match limit.filter(|(_, limit)| rows > limit / 2) {
+            Some((name, limit)) => Err(Error::invalid(format!(
+                "row_cache_bytes is {rows}; it may be half of {name}, {limit}, at most"
+            ))),
+            None => Ok(()),
+        }
     }
 }
 

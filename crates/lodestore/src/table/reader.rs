@@ -74,7 +74,7 @@ pub(crate) struct ReadContext {
     pub(crate) cache: Arc<Cache>,
     /// Whether blocks that had to be read are kept in the cache.
     pub(crate) fill_cache: bool,
-    /// Rows of tables, if they are cached.
+    /// Rows of tables, where they may be cached.
     pub(crate) rows: Option<Arc<RowCache>>,
     pub(crate) statistics: Arc<Statistics>,
     /// What buffers for reading ahead are charged to.

@@ -14,6 +14,7 @@ mod limits;
 mod row_cache;
 mod options;
 mod live_options;
+mod live_memory;
 mod prefixes;
 mod scripts;
 mod model;

@@ -60,6 +60,7 @@ struct Reached {
     ingested_read_after_compaction: usize,
     ingested_read_after_reopening: usize,
     options_changed: usize,
+    memory_limits_changed: usize,
     prefix_tables_skipped: u64,
     row_hits: u64,
     gaps_remembered: u64,
@@ -231,7 +232,11 @@ impl Reached {
         let mut extractor: Option<&str> = None;
         for command in history {
             match command {
-                Command::SetOptions { .. } => self.options_changed += 1,
+                Command::SetOptions { changes, .. } => {
+                    let is_limit = |(name, _): &(String, String)| name == "memory_bytes";
+                    self.memory_limits_changed += usize::from(changes.iter().any(is_limit));
+                    self.options_changed += 1;
+                }
                 Command::Open { settings, .. } => {
                     let mut knobs = settings.knobs.iter();
                     let given = knobs.find(|(name, _)| name == "prefix_extractor");
@@ -324,6 +329,7 @@ impl Reached {
             ("ingested_read_after_compaction", self.ingested_read_after_compaction),
             ("ingested_read_after_reopening", self.ingested_read_after_reopening),
             ("options_changed", self.options_changed),
+            ("memory_limits_changed", self.memory_limits_changed),
             ("prefix_tables_skipped", self.prefix_tables_skipped as usize),
             ("row_hits", self.row_hits as usize),
             ("gaps_remembered", self.gaps_remembered as usize),

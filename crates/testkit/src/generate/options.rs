@@ -59,9 +59,26 @@ impl Generator {
         knobs
     }
 
+    /// The limit on memory, which may come or go, and the row cache within it.
+    fn change_memory(&mut self) -> Command {
+        let r = &mut self.random;
+        self.memory_is_limited = !r.one_in(3);
+        let limit = match self.memory_is_limited {
+            true => format!("{}KiB", r.between(64, 512)),
+            false => "default".to_string(),
+        };
+        let rows = if r.one_in(3) { 0 } else { r.between(1, 24) };
+        let changes = [("memory_bytes", limit), ("row_cache_bytes", format!("{rows}KiB"))];
+        let changes = changes.map(|(name, value)| (name.to_string(), value)).to_vec();
+        Command::SetOptions { family: None, changes }
+    }
+
     /// Options that change while the database is open: of one family, or of
     /// the database.
     pub(super) fn change_options(&mut self) -> Command {
+        if self.random.one_in(8) {
+            return self.change_memory();
+        }
         let family = self.family();
         let r = &mut self.random;
         let kib = |bytes: usize| format!("{bytes}KiB");
@@ -92,6 +109,8 @@ impl Generator {
             vec![("open_files_max", r.pick(&["default", "1", "3"]).to_string())],
             vec![("log_bytes_max", kib(r.between(8, 1024)))],
             vec![("background_bytes_per_second", r.pick(&["0", "1GiB"]).to_string())],
+            vec![("row_cache_bytes", kib(r.below(24)))],
+            vec![("status_interval", r.pick(&["default", "10ms", "1s"]).to_string())],
             vec![("cache_bytes", kib(r.below(256)))],
         ];
         let settable = of_database.len() - usize::from(self.memory_is_limited);

@@ -3,12 +3,15 @@
 //!
 //! What must hold after each kill: every worker's acknowledged steps are there,
 //! and at most the one step more that it was at; all families together hold
-//! exactly what those steps give; every table passes `verify`.
+//! exactly what those steps give; every table passes `verify`; and what was to
+//! be ingested is in the database or still outside of it.
 
+use super::acknowledged::{self, AT_POINT, INGESTER, KEEPER, TABLES_WRITTEN};
+use super::ingester::{Taken, is_ingest, lost_source};
 use super::points::Point;
 use super::target::{
-    AT_POINT, KEEPER, KeeperStep, Run, WRITERS, brief_entry, brief_family, keeper_step, options,
-    read_acknowledged, writer,
+    INGESTER_PLACE, KEEPER_PLACE, KeeperStep, Run, WRITERS, brief_entry, brief_family, keeper_step,
+    options, writer,
 };
 use crate::load::{Contents, Expected, contents, difference_in};
 use crate::random::Random;
@@ -34,6 +37,12 @@ pub struct Report {
     pub steps_kept: u64,
     /// Steps that were in doubt at a kill and found after it.
     pub steps_in_doubt_kept: u64,
+    /// Ingests that were acknowledged before a kill and found after it.
+    pub ingests_kept: u64,
+    /// Ingests in doubt, with their tables written, of which all was found.
+    pub ingests_in_doubt_kept: u64,
+    /// The same, of which nothing was found.
+    pub ingests_in_doubt_undone: u64,
 }
 
 impl std::fmt::Display for Report {
@@ -47,7 +56,11 @@ impl std::fmt::Display for Report {
         for (point, count) in &self.kills {
             writeln!(f, "  {:18} {count}", point.map_or("at some moment", Point::name))?;
         }
-        Ok(())
+        writeln!(
+            f,
+            "{} acknowledged ingests kept; of those in doubt {} whole, {} not at all",
+            self.ingests_kept, self.ingests_in_doubt_kept, self.ingests_in_doubt_undone
+        )
     }
 }
 
@@ -68,7 +81,8 @@ pub fn drive(program: &Path, count: usize, seed: u64) -> Result<Report, String> 
         let wanted = Point::ALL.get(kill % (Point::ALL.len() + 1)).copied();
         let nth = match wanted {
             Some(Point::ManifestRotation | Point::SegmentRecycling) => random.between(1, 4),
-            Some(Point::FamilyDrop) => random.between(1, 6),
+            Some(Point::FamilyDrop | Point::IngestPublication) => random.between(1, 6),
+            Some(Point::IngestEdit) => random.between(1, 12),
             _ => random.between(1, 40),
         };
         let point = wanted.map(|point| (point, nth as u64));
@@ -87,9 +101,10 @@ pub fn drive(program: &Path, count: usize, seed: u64) -> Result<Report, String> 
 struct Tested {
     directory: TempDir,
     history_seed: u64,
-    /// Steps done, of each writer and last of the keeper.
+    /// Steps done, of each writer, of the keeper and of the ingester.
     done: Vec<u64>,
     expected: Expected,
+    taken: Taken,
 }
 
 impl Tested {
@@ -97,8 +112,9 @@ impl Tested {
         Tested {
             directory: TempDir::new("kill"),
             history_seed,
-            done: vec![0; usize::from(WRITERS) + 1],
+            done: vec![0; INGESTER_PLACE + 1],
             expected: Expected::default(),
+            taken: Taken::default(),
         }
     }
 
@@ -135,8 +151,7 @@ impl Tested {
             None => Duration::from_millis(Random::new(run_seed).between(1, 700) as u64),
         };
         run_and_kill(program, &run, wait)?;
-        let acknowledged: BTreeMap<u8, u64> =
-            read_acknowledged(&acknowledged).into_iter().collect();
+        let acknowledged = acknowledged::read(&acknowledged);
         let landed = acknowledged.get(&AT_POINT).map(|i| Point::ALL[*i as usize]);
         *report.kills.entry(landed).or_default() += 1;
         self.check(&acknowledged, run_seed, report)
@@ -171,6 +186,7 @@ impl Tested {
             return Err(difference);
         }
         self.check_keeper(acknowledged, &found)?;
+        self.check_ingester(acknowledged, &found, report)?;
         db.verify().map_err(|e| failed("verifying", e))?;
         Ok(())
     }
@@ -180,7 +196,7 @@ impl Tested {
         acknowledged: &BTreeMap<u8, u64>,
         found: &Contents,
     ) -> Result<(), String> {
-        let done = self.done.last_mut().expect("the keeper is the last");
+        let done = &mut self.done[KEEPER_PLACE];
         let least = acknowledged.get(&KEEPER).copied().unwrap_or(*done);
         let differences = [least, least + 1].map(|step| keeper_difference(step, found));
         let kept = differences.iter().position(Option::is_none);
@@ -188,6 +204,36 @@ impl Tested {
         let kept =
             kept.ok_or_else(|| format!("after {least} steps of the keeper: {difference}"))?;
         *done = least + kept as u64;
+        Ok(())
+    }
+
+    fn check_ingester(
+        &mut self,
+        acknowledged: &BTreeMap<u8, u64>,
+        found: &Contents,
+        report: &mut Report,
+    ) -> Result<(), String> {
+        let (seed, done) = (self.history_seed, self.taken.steps());
+        let least = acknowledged.get(&INGESTER).copied().unwrap_or(done);
+        let sure = std::mem::take(&mut self.taken).after(seed, least);
+        let next = sure.clone().after(seed, least + 1);
+        let difference = sure.difference(found);
+        let is_kept = difference.is_some() && next.difference(found).is_none();
+        if let Some(difference) = difference.filter(|_| !is_kept) {
+            return Err(format!("after {least} steps of the ingester: {difference}"));
+        }
+        let ingests = (done + 1..=least).filter(|index| is_ingest(seed, *index));
+        report.ingests_kept += ingests.count() as u64;
+        if acknowledged.get(&TABLES_WRITTEN) == Some(&(least + 1)) {
+            let outside = Run::outside(&self.database());
+            if let Some(lost) = lost_source(&outside, seed, least + 1, is_kept) {
+                return Err(lost);
+            }
+            report.ingests_in_doubt_kept += u64::from(is_kept);
+            report.ingests_in_doubt_undone += u64::from(!is_kept);
+        }
+        self.taken = if is_kept { next } else { sure };
+        self.done[INGESTER_PLACE] = self.taken.steps();
         Ok(())
     }
 }

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How files end that are written outside of the database to be ingested.
+pub const SOURCE_EXTENSION: &str = "source";
+
 /// What the engine is doing, as its calls to the file system show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Point {
@@ -23,16 +26,26 @@ pub enum Point {
     SegmentRecycling,
     /// The manifest is written to while a family is dropped.
     FamilyDrop,
+    /// A table that is ingested comes into the directory.
+    IngestArrival,
+    /// The manifest is written to by an ingest.
+    IngestEdit,
+    /// The manifest of an ingest is durable: its tables are shown to readers,
+    /// and files that were moved lose their old names.
+    IngestPublication,
 }
 
 impl Point {
     /// Every point.
-    pub const ALL: [Point; 5] = [
+    pub const ALL: [Point; 8] = [
         Point::Flush,
         Point::Compaction,
         Point::ManifestRotation,
         Point::SegmentRecycling,
         Point::FamilyDrop,
+        Point::IngestArrival,
+        Point::IngestEdit,
+        Point::IngestPublication,
     ];
 
     /// Its name in reports and on command lines.
@@ -43,19 +56,38 @@ impl Point {
             Point::ManifestRotation => "manifest-rotation",
             Point::SegmentRecycling => "segment-recycling",
             Point::FamilyDrop => "family-drop",
+            Point::IngestArrival => "ingest-arrival",
+            Point::IngestEdit => "ingest-edit",
+            Point::IngestPublication => "ingest-publication",
         }
     }
 }
 
+/// What a thread of the target is doing, where its calls alone do not show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    FamilyDrop,
+    Ingest,
+}
+
 thread_local! {
-    static DROPPING_FAMILY: Cell<bool> = const { Cell::new(false) };
+    static DOING: Cell<Option<Doing>> = const { Cell::new(None) };
 }
 
 /// Runs `work`, which drops a family.
 pub fn while_dropping_family<T>(work: impl FnOnce() -> T) -> T {
-    DROPPING_FAMILY.set(true);
+    doing(Doing::FamilyDrop, work)
+}
+
+/// Runs `work`, which ingests tables.
+pub fn while_ingesting<T>(work: impl FnOnce() -> T) -> T {
+    doing(Doing::Ingest, work)
+}
+
+fn doing<T>(what: Doing, work: impl FnOnce() -> T) -> T {
+    DOING.set(Some(what));
     let result = work();
-    DROPPING_FAMILY.set(false);
+    DOING.set(None);
     result
 }
 
@@ -130,9 +162,12 @@ impl PointFs {
 /// What a call that changes `path` belongs to.
 fn point_of(path: &Path, creates: bool) -> Option<Point> {
     let name = path.file_name()?.to_str()?;
-    let manifest = name.starts_with("MANIFEST-");
-    if manifest && DROPPING_FAMILY.get() {
-        return Some(Point::FamilyDrop);
+    let manifest = is_manifest(path);
+    match DOING.get() {
+        Some(Doing::FamilyDrop) if manifest => return Some(Point::FamilyDrop),
+        Some(Doing::Ingest) if manifest => return Some(Point::IngestEdit),
+        Some(Doing::Ingest) if name.ends_with(".table") => return Some(Point::IngestArrival),
+        _ => {}
     }
     if manifest && creates || name == "CURRENT" {
         return Some(Point::ManifestRotation);
@@ -147,8 +182,21 @@ fn point_of(path: &Path, creates: bool) -> Option<Point> {
     }
 }
 
+/// What a call belongs to that comes after the manifest's sync.
+fn point_after_edit() -> Option<Point> {
+    (DOING.get() == Some(Doing::Ingest)).then_some(Point::IngestPublication)
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"MANIFEST-"))
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension == wanted)
+}
+
 fn is_segment(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "wal")
+    has_extension(path, "wal")
 }
 
 impl Fs for PointFs {
@@ -162,7 +210,8 @@ impl Fs for PointFs {
     }
 
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
-        let point = is_segment(path).then_some(Point::SegmentRecycling);
+        let recycles = is_segment(path);
+        let point = if recycles { Some(Point::SegmentRecycling) } else { point_of(path, false) };
         let file = self.at(point, || self.inner.overwrite(path));
         self.wrap(path, file)
     }
@@ -184,7 +233,8 @@ impl Fs for PointFs {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
+        let point = if has_extension(path, SOURCE_EXTENSION) { point_after_edit() } else { None };
+        self.at(point, || self.inner.remove(path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -194,7 +244,7 @@ impl Fs for PointFs {
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.hard_link(from, to)
+        self.at(point_of(to, true), || self.inner.hard_link(from, to))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
@@ -222,9 +272,8 @@ struct PointFile {
 }
 
 impl PointFile {
-    fn is_due(&self) -> bool {
-        let due = |trigger: &Arc<Trigger>| trigger.is_due(point_of(&self.path, false));
-        self.trigger.as_ref().is_some_and(due)
+    fn is_due(&self, point: Option<Point>) -> bool {
+        self.trigger.as_ref().is_some_and(|trigger| trigger.is_due(point))
     }
 
     fn die(&self) {
@@ -238,7 +287,7 @@ impl WritableFile for PointFile {
     /// Dies after half of the bytes, as a process can that is killed inside
     /// a large write.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.is_due() {
+        if self.is_due(point_of(&self.path, false)) {
             self.inner.append(&bytes[..bytes.len() / 2])?;
             self.die();
         }
@@ -246,10 +295,14 @@ impl WritableFile for PointFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.is_due() {
+        if self.is_due(point_of(&self.path, false)) {
             self.die();
         }
-        self.inner.sync()
+        let result = self.inner.sync();
+        if is_manifest(&self.path) && self.is_due(point_after_edit()) {
+            self.die();
+        }
+        result
     }
 
     fn preallocate(&mut self, length: u64) -> io::Result<()> {

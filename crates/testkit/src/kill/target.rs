@@ -1,32 +1,19 @@
 //! The process that is killed: several writers, flushes, compactions, families
-//! that come and go; and a file outside the database that says what was
-//! acknowledged.
-//!
-//! An acknowledgement is nine bytes, appended by one `write` call after the
-//! database has answered: OFFSET 0, SIZE 1: who; OFFSET 1, SIZE 8: how many of
-//! its steps are done, little-endian. A killed process loses no finished
-//! `write`. No record is needed before a step: a worker has one at a time, so
-//! what is in doubt is the one after the last acknowledged.
+//! that come and go, tables that are ingested.
 
+use super::acknowledged::{self, AT_POINT, KEEPER, acknowledge};
+use super::ingester;
 use super::points::{Point, PointFs, Trigger, while_dropping_family};
 use crate::load::{Families, Writer, with_families};
 use crate::random::Random;
 use lodestore::{Db, Error, Options, OsFs, Result, WriteOptions};
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Writers of a run.
 pub const WRITERS: u8 = 3;
-/// Who acknowledges the steps of the keeper of families.
-pub const KEEPER: u8 = 100;
-/// Who says that a point was reached; the number is the point's.
-pub const AT_POINT: u8 = 200;
 /// Steps between the creation of a brief family and its drop.
 const KEEPER_PUTS: u64 = 6;
-
-static ACKNOWLEDGED: OnceLock<File> = OnceLock::new();
 
 /// What one run does.
 #[derive(Clone, Debug)]
@@ -39,10 +26,23 @@ pub struct Run {
     pub history_seed: u64,
     /// What options and pauses follow from; differs from run to run.
     pub run_seed: u64,
-    /// Steps done before, of each writer and last of the keeper.
+    /// Steps done before, of each writer, of the keeper and of the ingester.
     pub done: Vec<u64>,
     /// Where to die, and at which call.
     pub point: Option<(Point, u64)>,
+}
+
+/// Where the keeper's steps are among the steps done.
+pub const KEEPER_PLACE: usize = WRITERS as usize;
+/// Where the ingester's are.
+pub const INGESTER_PLACE: usize = KEEPER_PLACE + 1;
+
+impl Run {
+    /// Where tables are written that the database in `database` is to ingest:
+    /// outside of it, on the same file system.
+    pub fn outside(database: &Path) -> PathBuf {
+        database.with_file_name("outside")
+    }
 }
 
 /// A writer of the history that `seed` gives.
@@ -103,9 +103,7 @@ pub fn options(random: &mut Random) -> Options {
 
 /// Works until killed. Returns only an error.
 pub fn work(run: &Run) -> Error {
-    let acknowledged = OpenOptions::new().append(true).create(true).open(&run.acknowledged);
-    let acknowledged = acknowledged.expect("the file of acknowledgements can be opened");
-    assert!(ACKNOWLEDGED.set(acknowledged).is_ok(), "a process works once");
+    acknowledged::begin(&run.acknowledged);
     let report = |point: Point| acknowledge(AT_POINT, point as u64);
     let trigger = run.point.map(|(point, nth)| Trigger::new(point, nth, report));
     let mut random = Random::new(run.run_seed);
@@ -133,8 +131,12 @@ fn start(run: &Run, options: Options, random: &mut Random) -> Result<Never> {
         let (done, seed) = (run.done[usize::from(id)], random.word());
         spawn(Box::new(move || write(&db, &families, &writer, done, seed)));
     }
-    let (keeper, done, seed) = (db.clone(), run.done[usize::from(WRITERS)], random.word());
-    spawn(Box::new(move || keep(&keeper, &options, done, seed)));
+    let (of_keeper, of_ingester) = (options.clone(), options);
+    let (keeper, done, seed) = (db.clone(), run.done[KEEPER_PLACE], random.word());
+    spawn(Box::new(move || keep(&keeper, &of_keeper, done, seed)));
+    let (taker, outside) = (db.clone(), Run::outside(&run.database));
+    let (done, seed) = (run.done[INGESTER_PLACE], run.history_seed);
+    spawn(Box::new(move || ingester::work(&taker, &of_ingester, &outside, seed, done)));
     let seed = random.word();
     spawn(Box::new(move || tend(&db, seed)));
     Err(failures.recv().expect("the channel is held here too"))
@@ -199,24 +201,4 @@ fn tend(db: &Db, seed: u64) -> Error {
         }
         std::thread::sleep(std::time::Duration::from_millis(random.below(4) as u64));
     }
-}
-
-fn acknowledge(who: u8, count: u64) {
-    let mut record = [who; 9];
-    record[1..].copy_from_slice(&count.to_le_bytes());
-    let mut file = ACKNOWLEDGED.get().expect("set when work begins");
-    file.write_all(&record).expect("an acknowledgement can be written");
-}
-
-/// The acknowledgements in a file: the last number of each acknowledger.
-pub fn read_acknowledged(path: &Path) -> Vec<(u8, u64)> {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    let record = |record: &[u8]| {
-        (record[0], u64::from_le_bytes(record[1..].try_into().expect("eight bytes")))
-    };
-    let mut last = std::collections::BTreeMap::new();
-    bytes.chunks_exact(9).map(record).for_each(|(who, count)| {
-        last.insert(who, count);
-    });
-    last.into_iter().collect()
 }
