@@ -1,7 +1,7 @@
 //! Families: trees of their own inside one database.
 
 use std::collections::BTreeMap;
-use std::ops::{Deref, RangeBounds};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::tables::TableHome;
 use super::cursor::{DbCursor, Range};
 use super::handle::Handle;
 use super::ingest::IngestReport;
+use super::key_range::KeyRange;
 use super::pacer::Pacer;
 use super::read::ReadOptions;
 use super::snapshot::{Snapshot, SnapshotList};
@@ -275,7 +276,8 @@ impl Family {
         self.write_one(options, |batch| batch.delete_range_in(self.core.id, begin, end))
     }
 
-    /// Merges `operand` into the value of `key` by the family's operator.
+    /// Merges `operand` into the value of `key` by the family's
+    /// [operator](crate::MergeOperator), without reading it first.
     ///
     /// # Errors
     /// `InvalidArgument` if the family has no merge operator, besides what
@@ -359,9 +361,34 @@ impl Family {
         DbCursor::new(&self.handle, &self.core, &options)
     }
 
-    /// The keys and values of a range, ascending; reversible.
-    pub fn range(&self, range: impl RangeBounds<Vec<u8>>) -> Range {
-        Range::new(&self.handle, &self.core, &range, &ReadOptions::default())
+    /// The keys and values of a range, ascending; `rev()` goes the other way.
+    /// All of it is one state of the database.
+    ///
+    /// ```
+    /// # use lodestore::{Db, MemFs, Options};
+    /// # let fs = std::sync::Arc::new(MemFs::new());
+    /// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+    /// # let db = Db::open("db", options)?;
+    /// for key in ["apple", "lemon", "melon"] {
+    ///     db.put(key.as_bytes(), b"fruit")?;
+    /// }
+    /// let mut keys = Vec::new();
+    /// for entry in db.range("b".."n").rev() {
+    ///     let (key, _value) = entry?;
+    ///     keys.push(String::from_utf8(key).unwrap());
+    /// }
+    /// assert_eq!(keys, ["melon", "lemon"]);
+    /// assert_eq!(db.range(..).count(), 3);
+    /// # Ok::<(), lodestore::Error>(())
+    /// ```
+    pub fn range(&self, range: impl KeyRange) -> Range {
+        self.range_with(&DEFAULT_READ, range)
+    }
+
+    /// [`Family::range`], with options: of a snapshot, or of keys with a prefix
+    /// (`..` gives all of them then).
+    pub fn range_with(&self, options: &ReadOptions, range: impl KeyRange) -> Range {
+        Range::new(&self.handle, &self.core, &range, options)
     }
 
     /// Writes what is in memory to tables and waits until that is durable.
