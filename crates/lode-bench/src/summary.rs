@@ -175,7 +175,7 @@ impl Summary {
         if let Some(rate) = self.cache_hit_rate.filter(|&rate| rate < HIT_RATE_LOW) {
             sentences.push(format!(
                 "{:.0} % of the blocks that reads needed were not in the cache; a larger \
-                 --cache_size would make them faster.",
+                 --cache_size (or --memory_budget) would make them faster.",
                 (1.0 - rate) * 100.0
             ));
         }

@@ -283,3 +283,19 @@ fn an_open_database_can_be_looked_into() {
     assert!(listed() == before, "looking has changed something");
     drop(db);
 }
+
+/// Options reach tables that no compaction would touch, if that is asked for.
+#[test]
+fn tables_are_rewritten_with_other_options() {
+    let place = filled();
+    place.db(&["compact"]).expect(0);
+    let options = place.path("options");
+    std::fs::write(&options, "[family]\ncompression = none\n").expect("it can be written");
+    let codec = |flags: &[&str]| {
+        place.db(&[&["compact", "--options", text(&options)], flags].concat()).expect(0);
+        let object = place.db(&["--json", "space"]).expect(0).json();
+        object["families"][0]["levels"][0]["compression"].clone()
+    };
+    assert_eq!(codec(&[]), serde_json::json!(["lz4"]));
+    assert_eq!(codec(&["--rewrite"]), serde_json::json!(["none"]));
+}

@@ -407,6 +407,15 @@ impl Family {
         self.handle.engine.compact_range(&self.core, from, to)
     }
 
+    /// [`Family::compact_range`], which also writes those tables anew that are
+    /// where they belong and have nothing to drop: with the options that hold
+    /// now (compression, filter, size of blocks), which otherwise count for
+    /// tables that are written for some other reason. It reads and writes
+    /// everything in the range.
+    pub fn rewrite_range(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<()> {
+        self.handle.engine.rewrite_range(&self.core, from, to)
+    }
+
     /// Drops the tables whose keys lie wholly from `begin`, inclusive, up to
     /// `end`, exclusive (`None`: open), and gives how many there were. It is
     /// fast, gives space back at once, and is meant for data that nobody will

@@ -67,7 +67,9 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     let (state, identity) = match manifest::recover(&fs, directory) {
         Ok(_) if options.error_if_exists => {
             let directory = directory.display();
-            return Err(Error::invalid(format!("a database exists in {directory} already")));
+            return Err(Error::invalid(format!(
+                "a database exists in {directory} already, and error_if_exists is on"
+            )));
         }
         Ok(recovered) => {
             recovered.check_writable()?;

@@ -60,6 +60,7 @@ struct Reached {
     ingested_read_after_compaction: usize,
     ingested_read_after_reopening: usize,
     options_changed: usize,
+    rewritten: usize,
     prefix_tables_skipped: u64,
     row_hits: u64,
     prefix_extractors_changed: usize,
@@ -228,6 +229,7 @@ impl Reached {
         for command in history {
             match command {
                 Command::SetOptions { .. } => self.options_changed += 1,
+                Command::Compact { rewrite: true, .. } => self.rewritten += 1,
                 Command::Open { settings, .. } => {
                     let mut knobs = settings.knobs.iter();
                     let given = knobs.find(|(name, _)| name == "prefix_extractor");
@@ -320,6 +322,7 @@ impl Reached {
             ("ingested_read_after_compaction", self.ingested_read_after_compaction),
             ("ingested_read_after_reopening", self.ingested_read_after_reopening),
             ("options_changed", self.options_changed),
+            ("rewritten", self.rewritten),
             ("prefix_tables_skipped", self.prefix_tables_skipped as usize),
             ("row_hits", self.row_hits as usize),
             ("prefix_extractors_changed", self.prefix_extractors_changed),

@@ -31,6 +31,24 @@ fn a_database_is_opened_written_and_read() -> Result<(), Error> {
     Ok(())
 }
 
+/// Opening makes a database, or refuses to, as it was told; a refusal changes
+/// nothing and says which option would have let it.
+#[test]
+fn opening_makes_a_database_only_if_asked() -> Result<(), Error> {
+    let options = in_memory();
+    let careful = Options { create_if_missing: false, ..options.clone() };
+    let refused = Db::open("/api", careful.clone()).expect_err("there is none");
+    assert!(matches!(refused, Error::Missing { .. }));
+    assert!(refused.to_string().contains("create_if_missing"), "{refused}");
+    assert!(!options.fs.list("/api".as_ref()).is_ok_and(|names| !names.is_empty()));
+    let new = Options { error_if_exists: true, ..options.clone() };
+    Db::open("/api", new.clone())?.put(b"k", b"v")?;
+    let refused = Db::open("/api", new).expect_err("there is one");
+    assert!(refused.to_string().contains("error_if_exists"), "{refused}");
+    assert!(Db::open("/api", careful)?.get(b"k")?.is_some());
+    Ok(())
+}
+
 /// A batch is atomic across families, and can be used again.
 #[test]
 fn a_batch_is_filled_written_and_used_again() -> Result<(), Error> {
