@@ -2,6 +2,41 @@
 
 use lodestore::{Counter, Statistics};
 
+/// Something for which writers are held back.
+#[derive(Clone, Copy, Debug)]
+pub struct StallCause {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// Microseconds that writers were held back for it.
+    pub micros: Counter,
+    /// What was the matter, and what helps.
+    pub advice: &'static str,
+}
+
+/// All of them.
+pub const STALL_CAUSES: [StallCause; 4] = [
+    StallCause {
+        name: "level 0",
+        micros: Counter::StallLevel0Micros,
+        advice: "level 0 was long; more --background_threads shorten it",
+    },
+    StallCause {
+        name: "flushes",
+        micros: Counter::StallMemtableMicros,
+        advice: "flushes lagged; a larger --write_buffer_size evens that out",
+    },
+    StallCause {
+        name: "compaction debt",
+        micros: Counter::StallDebtMicros,
+        advice: "compactions owed too much; more --background_threads help, or fewer writes",
+    },
+    StallCause {
+        name: "memory",
+        micros: Counter::StallMemoryMicros,
+        advice: "memtables held their share of the memory; a larger --memory_budget helps",
+    },
+];
+
 /// The value of every counter.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
@@ -46,15 +81,39 @@ impl Counts {
         ratio(hits, hits + self.get(Counter::CacheMisses))
     }
 
-    /// Seconds that writers were held back, summed over the writers.
+    /// The part of row lookups that the row cache answered.
+    pub fn row_hit_rate(&self) -> Option<f64> {
+        let hits = self.get(Counter::RowHits);
+        ratio(hits, hits + self.get(Counter::RowMisses))
+    }
+
+    /// Seconds that writers were held back, summed over the writers, whatever
+    /// for.
     pub fn stall_seconds(&self) -> f64 {
-        let micros = self.get(Counter::StallLevel0Micros)
-            + self.get(Counter::StallMemtableMicros)
-            + self.get(Counter::StallDebtMicros);
+        let micros: u64 = STALL_CAUSES.iter().map(|cause| self.get(cause.micros)).sum();
         micros as f64 / 1e6
     }
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Time in which writers were held back counts whatever the cause is: no
+    /// counter of such a time is left out.
+    #[test]
+    fn every_cause_of_a_stall_counts() {
+        let of_time = |counter: &&Counter| {
+            counter.name().starts_with("stall.") && counter.name().ends_with("-micros")
+        };
+        let named: Vec<&Counter> = Counter::ALL.iter().filter(of_time).collect();
+        assert_eq!(named.len(), STALL_CAUSES.len());
+        let values = Counter::ALL.iter().map(|c| u64::from(named.contains(&c)) * 250_000);
+        let counts = Counts { values: values.collect() };
+        assert_eq!(counts.stall_seconds(), 1.0);
+    }
 }

@@ -9,13 +9,13 @@ use crate::counts::Counts;
 use crate::keys::KeyFormat;
 use crate::line::Line;
 use crate::repeats::Average;
-use crate::settings::Settings;
+use crate::settings::{FAMILY, Settings};
 use crate::shapes::Shapes;
 use crate::summary::Summary;
 use crate::system;
 
 /// Grows when a field changes its meaning or goes; new fields may come without.
-const DOCUMENT_VERSION: u32 = 2;
+const DOCUMENT_VERSION: u32 = 3;
 
 /// Everything that there is to tell at the end of a run.
 pub struct Told<'a> {
@@ -73,7 +73,14 @@ pub struct Choices<'a> {
     memtable_bytes: usize,
     table_bytes: u64,
     block_bytes: usize,
-    cache_bytes: usize,
+    /// Not if there is a limit on memory: then it has what that leaves.
+    cache_bytes: Option<usize>,
+    row_cache_bytes: usize,
+    memory_bytes_max: Option<usize>,
+    open_files_max: Option<usize>,
+    log_mapped: bool,
+    latencies: bool,
+    comparisons: bool,
     filter_bits_per_key: u8,
     background_threads: usize,
     shapes: &'a Shapes,
@@ -83,7 +90,7 @@ impl<'a> Choices<'a> {
     /// The choices of `settings`.
     pub fn of(settings: &'a Settings) -> Choices<'a> {
         let options = &settings.engine;
-        let family = &options.family;
+        let family = options.family_options(FAMILY);
         Choices {
             benchmarks: &settings.list,
             num: settings.num,
@@ -107,7 +114,13 @@ impl<'a> Choices<'a> {
             memtable_bytes: family.memtable_bytes,
             table_bytes: family.table_bytes,
             block_bytes: family.block_bytes,
-            cache_bytes: options.cache_bytes,
+            cache_bytes: options.memory_bytes.is_none().then_some(options.cache_bytes),
+            row_cache_bytes: options.row_cache_bytes,
+            memory_bytes_max: options.memory_bytes,
+            open_files_max: options.open_files_max,
+            log_mapped: options.log_mapped,
+            latencies: options.latencies,
+            comparisons: settings.comparisons.is_some(),
             filter_bits_per_key: family.filter_bits_per_key,
             background_threads: options.background_threads,
             shapes: &settings.shapes,

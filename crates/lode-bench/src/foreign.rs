@@ -163,7 +163,7 @@ const OTHER_FLAGS: &[&str] = &[
     "paranoid_memory_checks", "perf_level", "persist_stats_to_disk",
     "persistent_entries_value_size", "preserve_internal_time_seconds", "print_malloc_stats",
     "progress_reports", "range_tombstone_width", "read_amp_bytes_per_bit",
-    "read_random_exp_range", "report_bg_io_stats", "report_file_operations", "report_open_timing",
+    "report_bg_io_stats", "report_file_operations", "report_open_timing",
     "same_value_percentage", "sample_for_compression", "seek_nexts_to_delete",
     "show_table_properties", "sine_write_rate", "skip_stats_update_on_db_open", "slow_usecs",
     "statistics_string", "stats_dump_period_sec", "stats_history_buffer_size", "stats_level",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::directory::Directory;
 use crate::numbers::bytes_text;
-use crate::settings::Settings;
+use crate::settings::{FAMILY, Settings};
 use crate::system;
 
 /// The header of a run.
@@ -43,17 +43,28 @@ pub fn text(settings: &Settings, directory: &Directory) -> String {
 
 fn engine(settings: &Settings) -> String {
     let options = &settings.engine;
-    let family = &options.family;
+    let family = options.family_options(FAMILY);
+    let bytes = |bytes: usize| bytes_text(bytes as u64);
     let filter = match family.filter_bits_per_key {
         0 => "no filter".to_string(),
         bits => format!("filter {bits} bits/key"),
     };
+    let cache = match options.memory_bytes {
+        // It is the rest of the limit then.
+        Some(limit) => format!("all memory within {}", bytes(limit)),
+        None => format!("cache {}", bytes(options.cache_bytes)),
+    };
+    let rows = match options.row_cache_bytes {
+        0 => String::new(),
+        rows => format!(", row cache {}", bytes(rows)),
+    };
+    let files = options.open_files_max.map_or(String::new(), |n| format!(", {n} open files"));
     format!(
-        "memtable {}, table {}, block {}, cache {}, {filter}, {}, log {}, {} compaction threads",
-        bytes_text(family.memtable_bytes as u64),
+        "memtable {}, table {}, block {}, {cache}{rows}{files}, {filter}, {}, log {}, {} \
+         compaction threads",
+        bytes(family.memtable_bytes),
         bytes_text(family.table_bytes),
-        bytes_text(family.block_bytes as u64),
-        bytes_text(options.cache_bytes as u64),
+        bytes(family.block_bytes),
         settings.codec.name,
         if options.logging { "on" } else { "off" },
         options.background_threads,

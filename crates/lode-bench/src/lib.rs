@@ -17,6 +17,7 @@ pub mod values;
 pub mod histogram;
 pub mod ledger;
 pub mod permutation;
+mod popularity;
 mod pace;
 mod shapes;
 mod distributions;

@@ -18,6 +18,7 @@ use crate::histogram::Histogram;
 use crate::line::{Around, Line};
 use crate::pace::Pace;
 use crate::permutation::Permutation;
+use crate::popularity::Popularity;
 use crate::printer::Printer;
 use crate::progress::Goal;
 use crate::repeats::{Average, Repeats};
@@ -307,6 +308,7 @@ fn plan<'a>(
         batch_entries: settings.batch_entries.unwrap_or(workload.batch_entries),
         write_options: settings.write_options(workload),
         shapes: &settings.shapes,
+        lookups: Popularity::new(settings.num, settings.shapes.read_exp_range, settings.seed),
         permutation: Permutation::new(settings.num, settings.seed),
         write_pace: settings.write_rate_max.map(Pace::new),
         read_pace: settings.read_rate_max.map(Pace::new),

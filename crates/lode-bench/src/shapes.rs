@@ -11,6 +11,9 @@ use serde::Serialize;
 pub struct Shapes {
     /// How a seek goes on.
     pub seek: SeekShape,
+    /// Of the keys that lookups draw, the most popular are drawn `exp` of this
+    /// times as often as the least popular; 0 draws all alike.
+    pub read_exp_range: f64,
     /// Distance between the numbers of the keys of one `multi_get`; 0 draws
     /// each at random.
     pub multiread_stride: u64,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use lodestore::Counter;
 use serde::Serialize;
 
-use crate::counts::Counts;
+use crate::counts::{Counts, STALL_CAUSES, StallCause};
 use crate::line::Line;
 use crate::numbers::{bytes_text, grouped, seconds_text};
 
@@ -40,8 +40,14 @@ pub struct Summary {
     pub stall_level0_seconds: f64,
     /// Seconds that writers waited because flushes lagged.
     pub stall_memtable_seconds: f64,
+    /// Seconds that writers waited because compactions owed too much.
+    pub stall_debt_seconds: f64,
+    /// Seconds that writers waited for want of memory.
+    pub stall_memory_seconds: f64,
     /// The part of block lookups that the cache answered.
     pub cache_hit_rate: Option<f64>,
+    /// The part of row lookups that the row cache answered.
+    pub row_cache_hit_rate: Option<f64>,
     /// True if the user ended the run.
     pub stopped: bool,
 }
@@ -70,7 +76,10 @@ impl Summary {
             table_bytes,
             stall_level0_seconds: seconds(Counter::StallLevel0Micros),
             stall_memtable_seconds: seconds(Counter::StallMemtableMicros),
+            stall_debt_seconds: seconds(Counter::StallDebtMicros),
+            stall_memory_seconds: seconds(Counter::StallMemoryMicros),
             cache_hit_rate: counts.cache_hit_rate(),
+            row_cache_hit_rate: counts.row_hit_rate(),
             stopped,
         }
     }
@@ -118,17 +127,29 @@ impl Summary {
                 bytes_text(self.table_bytes)
             ),
         );
-        figure(
-            "writers held back",
-            format!(
-                "{} for level 0, {} for flushes",
-                seconds_text(self.stall_level0_seconds),
-                seconds_text(self.stall_memtable_seconds)
-            ),
-        );
+        let stalls = self.stalls().into_iter().filter(|(_, seconds)| *seconds > 0.0);
+        let held: Vec<String> = stalls
+            .map(|(cause, seconds)| format!("{} for {}", seconds_text(seconds), cause.name))
+            .collect();
+        let held = if held.is_empty() { "never".to_string() } else { held.join(", ") };
+        figure("writers held back", held);
         if let Some(rate) = self.cache_hit_rate {
             figure("cache hit rate", format!("{:.1} %", rate * 100.0));
         }
+        if let Some(rate) = self.row_cache_hit_rate {
+            figure("row cache hit rate", format!("{:.1} %", rate * 100.0));
+        }
+    }
+
+    /// How long writers were held back, by cause.
+    fn stalls(&self) -> [(&'static StallCause, f64); 4] {
+        let [level0, flushes, debt, memory] = &STALL_CAUSES;
+        [
+            (level0, self.stall_level0_seconds),
+            (flushes, self.stall_memtable_seconds),
+            (debt, self.stall_debt_seconds),
+            (memory, self.stall_memory_seconds),
+        ]
     }
 
     /// What the figures mean, in sentences.
@@ -154,7 +175,7 @@ impl Summary {
         if let Some(rate) = self.cache_hit_rate.filter(|&rate| rate < HIT_RATE_LOW) {
             sentences.push(format!(
                 "{:.0} % of the blocks that reads needed were not in the cache; a larger \
-                 --cache_size would make them faster.",
+                 --cache_size (or --memory_budget) would make them faster.",
                 (1.0 - rate) * 100.0
             ));
         }
@@ -162,18 +183,19 @@ impl Summary {
     }
 
     fn stall_sentence(&self, lines: &[Line]) -> String {
-        let stalled = self.stall_level0_seconds + self.stall_memtable_seconds;
+        let stalls = self.stalls();
+        let stalled: f64 = stalls.iter().map(|(_, seconds)| seconds).sum();
         let writing: f64 = lines.iter().filter(|l| l.wrote()).map(Line::thread_seconds).sum();
         let part = if writing > 0.0 { stalled / writing } else { 0.0 };
-        if part < STALL_PART_LOW {
-            return "Writers hardly ever had to wait for background work.".to_string();
+        let worst = stalls.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        match worst {
+            Some((cause, _)) if part >= STALL_PART_LOW => format!(
+                "Writers waited for {:.0} % of their time, mostly because {}.",
+                part * 100.0,
+                cause.advice
+            ),
+            _ => "Writers hardly ever had to wait for background work.".to_string(),
         }
-        let cause = if self.stall_level0_seconds > self.stall_memtable_seconds {
-            "level 0 was long; more --background_threads shorten it"
-        } else {
-            "flushes lagged; a larger --write_buffer_size evens that out"
-        };
-        format!("Writers waited for {:.0} % of their time, mostly because {cause}.", part * 100.0)
     }
 }
 
@@ -267,11 +289,15 @@ mod tests {
         let mut lines = [line("fillrandom", 1_000)];
         lines[0].counters.insert("write.records", 1_000);
         let mut summary = summary(&lines);
-        summary.stall_memtable_seconds = 1.0;
+        summary.stall_memtable_seconds = 0.75;
+        summary.stall_memory_seconds = 0.25;
         summary.cache_hit_rate = Some(0.25);
+        summary.row_cache_hit_rate = Some(0.5);
         summary.stopped = true;
         let text = summary.text(&lines);
         assert!(text.contains("Writers waited for 50 % of their time, mostly because flushes"));
+        assert!(text.contains("back    750 ms for flushes, 250 ms for memory\n"), "{text}");
+        assert!(text.contains("row cache hit rate   50.0 %\n"), "{text}");
         assert!(text.contains("75 % of the blocks"), "{text}");
         assert!(text.contains("stopped early"), "{text}");
     }

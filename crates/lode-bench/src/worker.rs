@@ -13,6 +13,7 @@ use crate::histogram::Histogram;
 use crate::keys::KeyShape;
 use crate::pace::Pace;
 use crate::permutation::Permutation;
+use crate::popularity::Popularity;
 use crate::random::Random;
 use crate::shapes::Shapes;
 use crate::values::ValuePool;
@@ -43,6 +44,8 @@ pub struct Plan<'a> {
     pub write_options: WriteOptions,
     /// What single benchmarks are told by their flags.
     pub shapes: &'a Shapes,
+    /// What lookups of random keys draw from.
+    pub lookups: Popularity,
     /// The order of `filluniquerandom`.
     pub permutation: Permutation,
     /// Bytes a second that may be written, if that is limited.

@@ -9,6 +9,7 @@
 //! | length-prefixed | length, 4 bytes little-endian, then its bytes | the same |
 //!
 //! A line ends in a line feed, which belongs to nothing; the last may lack it.
+//! With `--hex`, keys and values of lines are hexadecimal digits.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -18,6 +19,7 @@ use clap::ValueEnum;
 use lodestore::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 use crate::failure::Failure;
+use crate::text::from_hex;
 
 /// How records are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,6 +30,28 @@ pub enum Format {
     Text,
     /// 4 bytes of length (little-endian) and the key, the same for the value
     LengthPrefixed,
+}
+
+/// All that is to know of how the records of a file are written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Notation {
+    /// Where a record ends, and its key.
+    pub format: Format,
+    /// With [`Format::Lines`]: a line is a key, whose value is empty.
+    pub line_keys: bool,
+    /// With [`Format::Lines`]: keys and values are hexadecimal digits.
+    pub hex: bool,
+}
+
+impl Notation {
+    /// # Errors: `Usage` for what only lines can have.
+    pub fn check(&self) -> Result<(), Failure> {
+        let flags = [(self.line_keys, "--line-keys"), (self.hex, "--hex")];
+        match flags.into_iter().find(|(given, _)| *given && self.format != Format::Lines) {
+            Some((_, flag)) => Err(Failure::Usage(format!("{flag} goes with --format lines only"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// One record; its buffers are used again.
@@ -42,8 +66,7 @@ pub struct Record {
 /// Reads records one after the other.
 pub struct Records {
     input: Box<dyn BufRead>,
-    format: Format,
-    line_keys: bool,
+    notation: Notation,
     name: String,
     input_bytes: Option<u64>,
     read: u64,
@@ -51,24 +74,23 @@ pub struct Records {
 }
 
 impl Records {
-    /// Records of `path`, or of standard input if it is `-`. With `line_keys`
-    /// a line of [`Format::Lines`] is a key whose value is empty.
-    pub fn open(path: &Path, format: Format, line_keys: bool) -> Result<Records, Failure> {
+    /// Records of `path`, or of standard input if it is `-`.
+    pub fn open(path: &Path, notation: Notation) -> Result<Records, Failure> {
         if path.as_os_str() == "-" {
             let input = BufReader::with_capacity(1 << 16, io::stdin());
-            return Ok(Self::new(Box::new(input), format, line_keys, "standard input"));
+            return Ok(Self::new(Box::new(input), notation, "standard input"));
         }
         let file = File::open(path).map_err(Failure::io(path))?;
         let input_bytes = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
         let input = Box::new(BufReader::with_capacity(1 << 16, file));
-        let mut records = Self::new(input, format, line_keys, &path.display().to_string());
+        let mut records = Self::new(input, notation, &path.display().to_string());
         records.input_bytes = input_bytes;
         Ok(records)
     }
 
-    fn new(input: Box<dyn BufRead>, format: Format, line_keys: bool, name: &str) -> Records {
+    fn new(input: Box<dyn BufRead>, notation: Notation, name: &str) -> Records {
         let name = name.to_string();
-        Records { input, format, line_keys, name, input_bytes: None, read: 0, offset: 0 }
+        Records { input, notation, name, input_bytes: None, read: 0, offset: 0 }
     }
 
     /// Length of the input, if it is a file.
@@ -91,7 +113,7 @@ impl Records {
     pub fn next(&mut self, record: &mut Record) -> Result<bool, Failure> {
         record.key.clear();
         record.value.clear();
-        let got = match self.format {
+        let got = match self.notation.format {
             Format::LengthPrefixed => self.next_length_prefixed(record)?,
             Format::Lines | Format::Text => self.next_line(record)?,
         };
@@ -110,9 +132,9 @@ impl Records {
         if record.value.last() == Some(&b'\n') {
             record.value.pop();
         }
-        if self.format == Format::Text {
+        if self.notation.format == Format::Text {
             write!(record.key, "{number:016}").expect("a vector takes every write");
-        } else if self.line_keys {
+        } else if self.notation.line_keys {
             std::mem::swap(&mut record.key, &mut record.value);
         } else {
             let Some(tab) = record.value.iter().position(|&b| b == b'\t') else {
@@ -123,6 +145,11 @@ impl Records {
             };
             record.key.extend_from_slice(&record.value[..tab]);
             record.value.drain(..=tab);
+        }
+        if self.notation.hex {
+            for field in [&mut record.key, &mut record.value] {
+                *field = from_hex(field).map_err(|what| self.wrong(&what))?;
+            }
         }
         Ok(true)
     }
@@ -162,7 +189,7 @@ impl Records {
     }
 
     fn wrong(&self, what: &str) -> Failure {
-        let unit = if self.format == Format::LengthPrefixed { "record" } else { "line" };
+        let unit = if self.notation.format == Format::LengthPrefixed { "record" } else { "line" };
         let number = self.read + 1;
         let offset = self.offset;
         Failure::Error(format!("{}: {unit} {number} at byte {offset}: {what}", self.name))
@@ -186,8 +213,12 @@ mod tests {
     type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
     fn read(bytes: &[u8], format: Format, line_keys: bool) -> (Pairs, Option<String>) {
+        read_as(bytes, Notation { format, line_keys, hex: false })
+    }
+
+    fn read_as(bytes: &[u8], notation: Notation) -> (Pairs, Option<String>) {
         let input = Box::new(io::Cursor::new(bytes.to_vec()));
-        let mut records = Records::new(input, format, line_keys, "input");
+        let mut records = Records::new(input, notation, "input");
         let (mut record, mut all) = (Record::default(), Vec::new());
         loop {
             match records.next(&mut record) {
@@ -220,6 +251,17 @@ mod tests {
         assert_eq!(all.len(), 1);
         let error = error.expect("line 2 has no tab");
         assert!(error.contains("line 2 at byte") && error.contains("--line-keys"), "{error}");
+    }
+
+    /// Hexadecimal lines are what `scan --hex` prints; what is none is named by
+    /// its line.
+    #[test]
+    fn hexadecimal_lines_are_bytes() {
+        let notation = Notation { format: Format::Lines, line_keys: false, hex: true };
+        let (all, error) = read_as(b"00ff\t0a\n61\t\n6g\t00\n", notation);
+        assert_eq!(all, [(vec![0, 255], vec![10]), (vec![0x61], vec![])]);
+        assert!(error.is_some_and(|error| error.contains("line 3") && error.contains("'6g'")));
+        assert!(Notation { format: Format::Text, ..notation }.check().is_err());
     }
 
     /// Whole lines are keys, or values under their number, tabs included.

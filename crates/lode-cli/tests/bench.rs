@@ -111,7 +111,7 @@ fn json_is_one_document() {
     let ran = lode(&["bench", "--num=500", "--benchmarks=fillrandom", "--json", "--histogram"]);
     let ran = ran.expect(0);
     let document = ran.json();
-    assert_eq!(document["document_version"], 2);
+    assert_eq!(document["document_version"], 3);
     let samples = document["lines"][0]["samples"].as_array().expect("samples");
     assert_eq!(samples[samples.len() - 1]["ops"], 500);
     assert_eq!(document["lines"][0]["name"], "fillrandom");
@@ -190,6 +190,43 @@ fn flags_are_never_passed_over() {
     for part in ["--reuse_logs changes nothing", "write.user-bytes", "Comparisons: "] {
         assert!(ran.text().contains(part), "{}", ran.text());
     }
+}
+
+/// A flag that no benchmark of the run looks at is told of; a file of rates that
+/// nobody would write is refused.
+#[test]
+fn flags_of_other_benchmarks_are_told_of() {
+    let start = ["bench", "--num=100", "--benchmarks=fillseq,readrandom"];
+    let flags = ["--seek_nexts=9", "--mix_put_ratio=0.5", "--time_range=3"];
+    let ran = lode(&[&start[..], &flags[..]].concat()).expect(0);
+    for flag in ["--seek_nexts changes nothing", "--mix_put_ratio changes", "--time_range changes"]
+    {
+        assert!(ran.text().contains(flag), "{}", ran.text());
+    }
+    let ran = lode(&[&start[..], &["--report_file=rates.csv"]].concat()).expect(2);
+    assert!(ran.err.contains("--report_interval_seconds"), "{}", ran.err);
+}
+
+/// Memory and the row cache are in the header and in the document, as they are.
+#[test]
+fn memory_is_told_as_it_is() {
+    let benchmarks = "--benchmarks=fillrandom,compact,readrandom,readrandom";
+    let flags = ["bench", "--num=5000", benchmarks, "--memory_budget=64M"];
+    let ran = lode(&flags).expect(0);
+    assert!(ran.text().contains("all memory within 64.0 MiB"), "{}", ran.text());
+    let flags = [&flags[..], &["--row_cache_size=4M", "--read_random_exp_range=9", "--json"]];
+    let ran = lode(&flags.concat()).expect(0);
+    let document = ran.json();
+    let settings = &document["settings"];
+    assert!(settings["cache_bytes"].is_null(), "{settings}");
+    assert_eq!(
+        (&settings["memory_bytes_max"], &settings["row_cache_bytes"]),
+        (&(64 << 20).into(), &(4 << 20).into())
+    );
+    assert_eq!(settings["shapes"]["read_exp_range"], 9.0);
+    let rate = document["summary"]["row_cache_hit_rate"].as_f64().expect("there were lookups");
+    assert!((0.3..1.0).contains(&rate), "{rate}");
+    assert!(ran.err.contains("row cache 4.0 MiB") && ran.err.contains("row cache hit rate"));
 }
 
 /// filluniquerandom writes every key, in one thread, and in random order.

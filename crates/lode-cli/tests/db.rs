@@ -206,6 +206,64 @@ fn scanned_records_can_be_loaded_again() {
     assert_eq!(other.db(&["scan"]).expect(0).text(), place.db(&["scan"]).expect(0).text());
 }
 
+/// What `scan --hex` prints can be loaded and compared, and differences are
+/// shown in the same digits; other formats have no hexadecimal digits.
+#[test]
+fn hexadecimal_lines_can_be_loaded_and_compared() {
+    let place = Place::new();
+    let lines = b"00ff09\t0a\n61\t\n";
+    place.db_with_input(&["load", "--create", "--hex"], lines).expect(0);
+    assert_eq!(place.db(&["scan", "--hex"]).expect(0).out, lines);
+    assert_eq!(place.db(&["get", "a"]).expect(0).text(), "\n");
+    place.db_with_input(&["compare", "--hex", "--lookups", "-"], lines).expect(0);
+    let ran = place.db_with_input(&["compare", "--hex", "-"], b"00ff09\t0b\n61\t\n").expect(1);
+    assert!(ran.text().contains("different: 00ff09\n"), "{}", ran.text());
+    let wrong = place.db_with_input(&["load", "--hex"], b"61\t00\n6x\t00\n").expect(3);
+    assert!(wrong.err.contains("line 2") && wrong.err.contains("'6x'"), "{}", wrong.err);
+    place.db_with_input(&["load", "--hex", "--format", "text"], b"61\n").expect(2);
+    let absent = place.db(&["get", "--hex", "ff"]).expect(1);
+    assert_eq!(absent.err, "lode: there is no key 'ff'\n");
+}
+
+/// A flag that a verb could not obey is refused, so that nobody takes what it
+/// prints for something else.
+#[test]
+fn flags_without_a_use_are_refused() {
+    let place = Place::new();
+    place.db(&["put", "--create", "a", "1"]).expect(0);
+    place.db(&["compact"]).expect(0);
+    let table = largest_table(&place.path("db"));
+    let (file, copy) = (text(&table), place.path("copy"));
+    for (verb, flag) in [
+        (&["families"][..], "--family"),
+        (&["families"], "--options"),
+        (&["verify"], "--family"),
+        (&["checkpoint", text(&copy)], "--family"),
+        (&["find", "a"], "--options"),
+        (&["dump-table", file], "--family"),
+        (&["dump-manifest"], "--options"),
+    ] {
+        let ran = place.db(&[verb, &[flag, "default"]].concat()).expect(2);
+        assert!(ran.err.contains(flag), "{}", ran.err);
+        place.db(verb).expect(0);
+    }
+    assert!(place.db(&["space", "--family", "none"]).expect(3).err.contains("there are: default"));
+    let name = table.file_name().and_then(|name| name.to_str()).expect("it has a name");
+    assert!(place.db(&["dump-table", name]).expect(0).text().contains("put\ta\t1"));
+}
+
+/// A table is written with the options that were named.
+#[test]
+fn tables_are_exported_with_the_options_of_a_file() {
+    let place = Place::new();
+    place.db(&["put", "--create", "a", "1"]).expect(0);
+    let (options, table) = (place.path("options"), place.path("out.table"));
+    std::fs::write(&options, "[family]\ncompression = zstd:3\n").expect("it can be written");
+    place.db(&["export-table", text(&table), "--options", text(&options)]).expect(0);
+    let dumped = lode(&["db", "--json", "dump-table", text(&table), "--limit", "0"]).expect(0);
+    assert!(dumped.text().contains("\"compression\":\"zstd\""), "{}", dumped.text());
+}
+
 /// `lode db scan | head` ends quietly.
 #[test]
 fn closed_pipe_is_no_error() {

@@ -220,6 +220,10 @@ fn dead_space_is_estimated() {
     let dead = level(&object, 6, "dead_bytes_estimated").expect("it is estimated");
     assert!(dead >= bottom * 0.95, "{object}");
     assert!(level(&object, 6, "entries_sampled") >= Some(290.0), "{object}");
+    // Keys of 9 bytes, values of 7 to 10.
+    let unpacked = level(&object, 6, "unpacked_bytes").expect("it is known");
+    assert!((16.0..19.0).contains(&(unpacked / KEYS as f64)), "{object}");
+    assert!(place.db(&["space"]).expect(0).text().contains(" lz4 "), "the codec is told");
     assert_eq!(object["files"]["foreign"]["files"], 1);
     assert!(object["files"]["tables"]["bytes"].as_u64().is_some_and(|bytes| bytes > 0));
 
@@ -238,7 +242,11 @@ fn properties_are_listed() {
     for name in listed.keys() {
         place.db(&["property", name]).expect(0);
     }
-    assert!(place.db(&["properties"]).expect(0).text().contains("lodestore.estimate-num-keys"));
+    let ran = place.db(&["properties"]).expect(0);
+    assert!(ran.text().contains("lodestore.estimate-num-keys"));
+    // Who looks from outside must not take zeros for what a program does.
+    assert!(ran.text().contains("are of this process") && ran.text().contains("lode top"));
+    assert!(!place.db(&["stats"]).expect(0).text().contains("hit rate"), "nothing was read");
 }
 
 /// A database that another process has open can be looked into, and nothing in
@@ -274,4 +282,20 @@ fn an_open_database_can_be_looked_into() {
     place.db(&["properties"]).expect(0);
     assert!(listed() == before, "looking has changed something");
     drop(db);
+}
+
+/// Options reach tables that no compaction would touch, if that is asked for.
+#[test]
+fn tables_are_rewritten_with_other_options() {
+    let place = filled();
+    place.db(&["compact"]).expect(0);
+    let options = place.path("options");
+    std::fs::write(&options, "[family]\ncompression = none\n").expect("it can be written");
+    let codec = |flags: &[&str]| {
+        place.db(&[&["compact", "--options", text(&options)], flags].concat()).expect(0);
+        let object = place.db(&["--json", "space"]).expect(0).json();
+        object["families"][0]["levels"][0]["compression"].clone()
+    };
+    assert_eq!(codec(&[]), serde_json::json!(["lz4"]));
+    assert_eq!(codec(&["--rewrite"]), serde_json::json!(["none"]));
 }

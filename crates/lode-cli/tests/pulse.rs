@@ -75,6 +75,16 @@ fn rounds_go_on_in_every_shape_and_mode() {
     }
 }
 
+/// What a mode or a part has no use for is refused.
+#[test]
+fn flags_without_a_use_are_refused() {
+    let pulse = Pulse::loaded("classic");
+    assert!(pulse.run(&["--batch-keys", "7"]).expect(2).err.contains("--batch-keys"));
+    assert!(pulse.run(&["--threads", "2"]).expect(2).err.contains("--mode sort"));
+    let export = ["pulse", "export", "--stream", text(&pulse.stream), "--part", "load"];
+    assert!(lode(&[&export[..], &["--round", "2"]].concat()).expect(2).err.contains("--round"));
+}
+
 /// Reading only changes nothing, also with many threads, and says so.
 #[test]
 fn read_only_changes_nothing() {
@@ -152,21 +162,21 @@ fn stopped_load_goes_on() {
 #[test]
 fn exported_records_are_those_of_the_load() {
     let pulse = Pulse::loaded("utxo");
-    let export = |part: &str, round: &str| {
+    let export = |part: &str, round: &[&str]| {
         let out = pulse.place.path(part);
         let stream = text(&pulse.stream);
-        let flags = ["pulse", "export", "--stream", stream, "--part", part, "--round", round];
-        lode(&[&flags[..], &["--out", text(&out)]].concat()).expect(0);
+        let flags = ["pulse", "export", "--stream", stream, "--part", part];
+        lode(&[&flags[..], round, &["--out", text(&out)]].concat()).expect(0);
         out
     };
     let compare = |file: &PathBuf| {
         pulse.place.db(&["compare", "--lookups", "--format", "length-prefixed", text(file)])
     };
-    compare(&export("load", "1")).expect(0);
+    compare(&export("load", &[])).expect(0);
     pulse.run(&["--rounds", "1"]).expect(0);
-    let deleted = fs::metadata(export("deletes", "1")).expect("a file").len();
+    let deleted = fs::metadata(export("deletes", &["--round", "1"])).expect("a file").len();
     assert_eq!(deleted, 300 * (4 + 40 + 4));
-    let adds = fs::metadata(export("adds", "1")).expect("a file").len();
+    let adds = fs::metadata(export("adds", &[])).expect("a file").len();
     assert!((700 * (48 + 30)..=700 * (48 + 101)).contains(&adds), "{adds}");
     compare(&pulse.place.path("load")).expect(1);
     lode(&["pulse", "export", "--stream", text(&pulse.stream), "--part", "adds", "--round", "0"])

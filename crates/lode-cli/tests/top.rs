@@ -65,6 +65,45 @@ fn a_process_that_tells_is_watched() {
     lode(&["top", "--once", "--family", "default", text(&directory)]).expect(0);
 }
 
+/// A snapshot that is kept is told, with what was written since; so are hits of
+/// a row cache, and how large the tables of flushes are.
+#[test]
+fn kept_snapshots_and_small_flushes_are_told() {
+    let place = Place::new();
+    let options = Options {
+        create_if_missing: true,
+        status_interval: Some(Duration::from_millis(100)),
+        row_cache_bytes: 1 << 20,
+        ..Options::default()
+    };
+    let db = Db::open(place.path("db"), options).expect("it opens");
+    db.put(b"a", b"1").expect("it is put");
+    let snapshot = db.snapshot();
+    for _ in 0..7 {
+        db.put(b"a", b"2").expect("it is put");
+        db.flush().expect("it is flushed");
+        db.get(b"a").expect("it is read");
+    }
+    let directory = place.path("db");
+    let object = object_when(&directory, |object| object["snapshot_lag"] == 7);
+    assert_eq!(object["snapshots"], 1);
+    let text_when = |part: &str| {
+        let found = (0..200).find_map(|_| {
+            let ran = lode(&["top", "--once", text(&directory)]).expect(0);
+            db.get(b"a").expect("it is read");
+            std::thread::sleep(Duration::from_millis(20));
+            ran.text().contains(part).then(|| ran.text().to_string())
+        });
+        found.unwrap_or_else(|| panic!("lode top never showed {part:?}"))
+    };
+    let frame = text_when("row cache hits");
+    assert!(frame.contains("snapshots 1, the oldest 7 writes old"), "{frame}");
+    assert!(frame.contains(" B each"), "{frame}");
+    assert!(frame.lines().all(|line| line.chars().count() <= 80), "{frame}");
+    drop(snapshot);
+    object_when(&directory, |object| object["snapshots"] == 0);
+}
+
 /// Without a process that tells, the files are shown, and it is said so.
 #[test]
 fn files_are_watched_where_nobody_tells() {

@@ -64,6 +64,20 @@ impl FamilyId {
 /// longer than 4 GiB, is left out, and writing the batch then gives
 /// [`Error::InvalidArgument`] and changes nothing; so does a batch of more than
 /// 2^28 entries.
+///
+/// ```
+/// # use lodestore::{Db, MemFs, Options, WriteBatch, WriteOptions};
+/// # let fs = std::sync::Arc::new(MemFs::new());
+/// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+/// # let db = Db::open("db", options)?;
+/// let users = db.family_or_create("users")?;
+/// let mut batch = WriteBatch::new();
+/// batch.put(b"users", b"1");
+/// batch.put_in(&users, b"ann", b"ann@example.org");
+/// db.write_with(&WriteOptions::SYNCED, &mut batch)?; // survives power loss
+/// assert!(users.get(b"ann")?.is_some());
+/// # Ok::<(), lodestore::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
     /// Header and records. The header's count is kept current.

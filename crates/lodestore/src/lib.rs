@@ -1,8 +1,47 @@
 //! Lodestore: an ordered, embedded key-value store (a log-structured merge tree).
 //!
-//! Read this file from top to bottom: it is the architecture. A module uses
-//! only modules declared above it (a test checks that), so each can be read
-//! knowing nothing of what follows.
+//! ```
+//! use lodestore::{Db, Options, ReadOptions, WriteBatch};
+//! # let directory = std::env::temp_dir().join(format!("lodestore-root-{}", std::process::id()));
+//!
+//! let options = Options { create_if_missing: true, ..Options::default() };
+//! let db = Db::open(&directory, options)?;
+//! db.put(b"apple", b"red")?;
+//!
+//! let mut batch = WriteBatch::new(); // all of it, or nothing
+//! batch.put(b"lemon", b"yellow");
+//! batch.delete(b"apple");
+//! let before = db.snapshot();
+//! db.write(batch)?;
+//!
+//! assert!(db.get(b"apple")?.is_none());
+//! assert_eq!(db.get_with(&ReadOptions::at(&before), b"apple")?.as_deref(), Some(&b"red"[..]));
+//! for entry in db.range("a".."m") {
+//!     let (key, value) = entry?;
+//!     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
+//! }
+//! # drop(db);
+//! # Db::destroy(&directory, &Options::default())?;
+//! # Ok::<(), lodestore::Error>(())
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | open and close a database | [`Db`], [`Options`], [`FamilyOptions`] |
+//! | write | [`Family::put`], [`WriteBatch`], [`WriteOptions`], [`TableWriter`] |
+//! | read | [`Family::get`], [`Family::multi_get`], [`Family::range`], [`DbCursor`], [`ReadOptions`], [`Snapshot`] |
+//! | have several trees in one database | [`Db::family_or_create`], [`Family`] |
+//! | change values without reading them | [`Family::merge`], [`MergeOperator`] |
+//! | delete much | [`Family::delete_range`], [`Family::delete_files_in_range`] |
+//! | copy a database | [`Db::checkpoint`] |
+//! | know what failed, and what to do | [`Error`] |
+//! | find out why something is slow | [`Family::explain`], [`Family::property`], [`Statistics`], [`inspect`] |
+//!
+//! A [`Db`] is also its default [`Family`]: what families can do is said there.
+//!
+//! For readers of the source: this file, from top to bottom, is the
+//! architecture. A module uses only modules declared above it (a test checks
+//! that), so each can be read knowing nothing of what follows.
 
 // What the rest stands on: failure, concurrency, time, memory.
 mod error;
@@ -70,8 +109,8 @@ pub use budget::Budget;
 pub use cache::{BlockKind, Cache};
 pub use db::{
     BlockSource, BlockUse, Db, DbCursor, Explanation, Family, FilterAnswer, IngestReport,
-    IngestedTable, LevelStats, LogPin, MemoryStats, Outcome, Place, Range, ReadOptions, Searched,
-    Snapshot, Stats, Updates, Value, VerifyReport, VersionMet,
+    IngestedTable, KeyRange, LevelStats, LogPin, MemoryStats, Outcome, Place, Range, ReadOptions,
+    Searched, Snapshot, Stats, Updates, Value, VerifyReport, VersionMet,
 };
 pub use error::{Error, Result, StallCause};
 pub use fs::{Fs, MemFs, OsFs};

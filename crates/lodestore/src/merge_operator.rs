@@ -8,6 +8,35 @@ use std::sync::Arc;
 ///
 /// It must give the same result however the operands are grouped, because
 /// compaction may combine some of them before a reader combines the rest.
+///
+/// ```
+/// use lodestore::{Db, FamilyOptions, MergeOperator, Options};
+/// use std::sync::Arc;
+///
+/// /// Keeps the largest value, in the order of bytes.
+/// struct Largest;
+///
+/// impl MergeOperator for Largest {
+///     fn name(&self) -> &str {
+///         "example.largest"
+///     }
+///     fn full_merge(&self, _key: &[u8], old: Option<&[u8]>, new: &[&[u8]]) -> Option<Vec<u8>> {
+///         new.iter().copied().chain(old).max().map(<[u8]>::to_vec)
+///     }
+/// }
+///
+/// # let place = std::env::temp_dir().join(format!("lodestore-merge-{}", std::process::id()));
+/// let family = FamilyOptions { merge_operator: Some(Arc::new(Largest)), ..Default::default() };
+/// let options = Options { create_if_missing: true, family, ..Options::default() };
+/// # let again = options.clone();
+/// let db = Db::open(&place, options)?;
+/// db.merge(b"ann", b"0040")?;
+/// db.merge(b"ann", b"0017")?;
+/// assert_eq!(db.get(b"ann")?.as_deref(), Some(&b"0040"[..]));
+/// # drop(db);
+/// # Db::destroy(&place, &again)?;
+/// # Ok::<(), lodestore::Error>(())
+/// ```
 pub trait MergeOperator: Send + Sync {
     /// A name that is stored; a family opens only under the same one.
     fn name(&self) -> &str;

@@ -46,6 +46,11 @@ pub struct Status {
     pub cache_bytes_max: u64,
     /// For how long the flush at work has run, if one is.
     pub flushing: Option<Duration>,
+    /// Snapshots that are kept.
+    pub snapshots: usize,
+    /// Writes since the oldest of them: what they overwrote or deleted of older
+    /// data is kept for it.
+    pub snapshot_lag: u64,
     /// What keeps writes or background work from going on, in words.
     pub errors: Vec<String>,
     /// The compactions at work.
@@ -178,6 +183,9 @@ impl Status {
         if let Some(time) = self.flushing {
             out.line("flushing", &[micros(time)], "");
         }
+        if self.snapshots > 0 {
+            out.line("snapshots", &[self.snapshots as u64, self.snapshot_lag], "");
+        }
         for error in &self.errors {
             out.line("error", &[], &error.replace(char::is_control, " "));
         }
@@ -245,6 +253,10 @@ impl Status {
             "memory-max" => self.memory_bytes_max = Some(numbers::<1>(rest)?.0[0]),
             "cache" => [self.cache_bytes, self.cache_bytes_max] = numbers(rest)?.0,
             "flushing" => self.flushing = Some(Duration::from_micros(numbers::<1>(rest)?.0[0])),
+            "snapshots" => {
+                let ([count, lag], _) = numbers(rest)?;
+                (self.snapshots, self.snapshot_lag) = (count as usize, lag);
+            }
             "error" => self.errors.push(rest.to_string()),
             "compaction" => {
                 let ([from, to, tables, bytes, bytes_read, elapsed], _) = numbers(rest)?;
@@ -347,6 +359,8 @@ mod tests {
             cache_bytes: 3,
             cache_bytes_max: 4,
             flushing: Some(micros(5)),
+            snapshots: 2,
+            snapshot_lag: 6,
             errors: vec!["IO error: append d/000001.wal: no space".to_string()],
             compactions: vec![CompactionStatus {
                 level_from: 0,

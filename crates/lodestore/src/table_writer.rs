@@ -157,7 +157,7 @@ impl TableWriter {
     /// [`TableWriter::put`].
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
         if !self.merges {
-            return Err(Error::invalid("merge needs a family with a merge operator"));
+            return Err(Error::invalid("these options have no merge operator"));
         }
         self.add(Kind::Merge, key, operand)
     }

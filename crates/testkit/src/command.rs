@@ -31,7 +31,7 @@ pub enum Command {
     DropFamily { name: String },
     Families,
     Flush { family: Option<String> },
-    Compact { family: String, from: Option<Datum>, to: Option<Datum> },
+    Compact { family: String, from: Option<Datum>, to: Option<Datum>, rewrite: bool },
     DeleteFiles { family: String, from: Option<Datum>, until: Option<Datum> },
     Ingest { tables: Vec<Vec<Change>>, moved: bool },
     SetOptions { family: Option<String>, changes: Vec<(String, String)> },
@@ -241,8 +241,8 @@ impl fmt::Display for Command {
                 f.write_str("flush")?;
                 in_family(f, family)
             }
-            Command::Compact { family, from, to } => {
-                f.write_str("compact")?;
+            Command::Compact { family, from, to, rewrite } => {
+                f.write_str(if *rewrite { "rewrite" } else { "compact" })?;
                 option(f, "from", from.as_ref())?;
                 option(f, "to", to.as_ref())?;
                 in_family(f, family)

@@ -389,7 +389,8 @@ impl Generator {
         {
             std::mem::swap(&mut from, &mut to);
         }
-        Command::Compact { family, from, to }
+        let rewrite = self.random.below(4) == 0;
+        Command::Compact { family, from, to, rewrite }
     }
 
     fn rare(&mut self) -> Command {

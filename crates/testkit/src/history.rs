@@ -74,7 +74,12 @@ pub fn history(seed: u64, steps: usize) -> Vec<Command> {
         commands.push(match random.below(25) {
             0 => Command::Flush { family: None },
             1 => Command::Flush { family: Some(random.pick(&families).clone()) },
-            2 => Command::Compact { family: random.pick(&families).clone(), from: None, to: None },
+            2 => Command::Compact {
+                family: random.pick(&families).clone(),
+                from: None,
+                to: None,
+                rewrite: random.below(3) == 0,
+            },
             3 => Command::SyncLog,
             4 => Command::Wait,
             5 => open(),

@@ -48,9 +48,9 @@ pub fn command(line: &str) -> Parsed<Command> {
         "families" => Command::Families,
         "flush" => Command::Flush { family: Some(words.family()?) },
         "flush-all" => Command::Flush { family: None },
-        "compact" => {
+        "compact" | "rewrite" => {
             let (from, to) = (words.datum_option("from")?, words.datum_option("to")?);
-            Command::Compact { family: words.family()?, from, to }
+            Command::Compact { family: words.family()?, from, to, rewrite: verb == "rewrite" }
         }
         "delete-files" => {
             let (from, until) = (words.datum_option("from")?, words.datum_option("until")?);

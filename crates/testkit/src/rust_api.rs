@@ -248,9 +248,13 @@ impl RustApi {
             Command::Families => return Ok(family_list(db.family_names())),
             Command::Flush { family: None } => db.flush_all(),
             Command::Flush { family: Some(family) } => self.family(family)?.flush(),
-            Command::Compact { family, from, to } => {
+            Command::Compact { family, from, to, rewrite } => {
                 let (from, to) = (from.as_ref().map(Datum::bytes), to.as_ref().map(Datum::bytes));
-                self.family(family)?.compact_range(from.as_deref(), to.as_deref())
+                let family = self.family(family)?;
+                match rewrite {
+                    true => family.rewrite_range(from.as_deref(), to.as_deref()),
+                    false => family.compact_range(from.as_deref(), to.as_deref()),
+                }
             }
             Command::DeleteFiles { family, from, until } => {
                 let (from, until) =

@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(flags.engine.compression_level, Some(3));
         assert!(flags.engine.disable_wal && flags.single.reverse_iterator);
         assert_eq!(flags.series.expire_style, ExpireStyle::Delete);
-        assert_eq!(flags.output.report_file.to_str(), Some("r.csv"));
+        assert_eq!(flags.output.report_file.as_deref(), Some("r.csv".as_ref()));
     }
 
     /// A space may stand for the equals sign, and a switch needs no value.

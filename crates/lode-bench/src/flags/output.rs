@@ -44,9 +44,9 @@ pub struct OutputFlags {
     #[arg(long, default_value = "0", value_parser = parse_count, value_name = "SECONDS")]
     pub report_interval_seconds: u64,
 
-    /// Where operations of each interval go, as CSV
-    #[arg(long, default_value = "report.csv", value_name = "FILE")]
-    pub report_file: PathBuf,
+    /// Where operations of each interval go, as CSV; needs --report_interval_seconds [default: report.csv]
+    #[arg(long, value_name = "FILE")]
+    pub report_file: Option<PathBuf>,
 
     /// After each repeat of NAME[X5], print the 95 % confidence interval instead of mean and half of its width
     #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]

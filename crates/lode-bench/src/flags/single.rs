@@ -14,6 +14,10 @@ pub struct SingleFlags {
     #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub reverse_iterator: bool,
 
+    /// readrandom*, readwhile*, multiread*: some keys are read exp(X) times as often as others, spread over all; 0 = all alike
+    #[arg(long, default_value_t = 0.0, value_name = "X", allow_negative_numbers = true)]
+    pub read_random_exp_range: f64,
+
     /// multiread*: distance between the keys of a batch; 0 = each at random
     #[arg(long, default_value = "0", value_parser = parse_count, value_name = "N")]
     pub multiread_stride: u64,

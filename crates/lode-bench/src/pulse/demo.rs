@@ -80,7 +80,7 @@ fn rounds(surroundings: &Surroundings, mode: Mode, threads: u8) -> RunFlags {
         surroundings: surroundings.clone(),
         mode,
         threads: Some(threads),
-        batch_keys: 1_024,
+        batch_keys: None,
         rounds: ROUNDS,
         interval: 0,
         read_only: false,

@@ -14,12 +14,17 @@ pub fn export(
     flags: &ExportFlags,
     mut write: impl FnMut(&[u8], &[u8]) -> io::Result<()>,
 ) -> Result<(), BenchError> {
+    if let (Part::Load, Some(round)) = (flags.part, flags.round) {
+        let what = format!("--part load comes before all rounds: leave --round {round} out");
+        return Err(BenchError::Usage(what));
+    }
     let stream = Stream::read_file(&flags.stream)?;
+    let of_round = || round(&stream, flags.round.unwrap_or(1));
     let numbers: Box<dyn Iterator<Item = u64>> = match flags.part {
         Part::Load => Box::new(0..stream.entries),
-        Part::Reads => Box::new(round(&stream, flags.round)?.reads.into_iter()),
-        Part::Adds => Box::new(round(&stream, flags.round)?.adds),
-        Part::Deletes => Box::new(round(&stream, flags.round)?.deletes.into_iter()),
+        Part::Reads => Box::new(of_round()?.reads.into_iter()),
+        Part::Adds => Box::new(of_round()?.adds),
+        Part::Deletes => Box::new(of_round()?.deletes.into_iter()),
     };
     let (entries, mut value) = (stream.entries(), Vec::new());
     for number in numbers {

@@ -63,9 +63,9 @@ pub struct ExportFlags {
     /// What of it to write
     #[arg(long, value_enum)]
     pub part: Part,
-    /// Of which round, from 1 on
-    #[arg(long, value_parser = parse_count, default_value = "1", value_name = "N")]
-    pub round: u64,
+    /// Of which round, from 1 on; not for the load [default: 1]
+    #[arg(long, value_parser = parse_count, value_name = "N")]
+    pub round: Option<u64>,
     /// Where to write the records [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -123,9 +123,9 @@ pub struct RunFlags {
     /// Threads that read in the modes mread and batch, 1 to 64 [default: 8 in mread, else 1]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=64), value_name = "N")]
     pub threads: Option<u8>,
-    /// Keys of one call in the mode batch
-    #[arg(long, default_value = "1024", value_parser = parse_count, value_name = "N")]
-    pub batch_keys: u64,
+    /// Keys of one call in the mode batch [default: 1024]
+    #[arg(long, value_parser = parse_count, value_name = "N")]
+    pub batch_keys: Option<u64>,
     /// Rounds to run
     #[arg(long, default_value = "10", value_parser = parse_count, value_name = "N")]
     pub rounds: u64,

@@ -11,17 +11,19 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:0 auto;padding:1r
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
 table{border-collapse:collapse;width:100%}\
 th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid var(--line);vertical-align:top}\
-.rounds td,.rounds th{text-align:right;font-variant-numeric:tabular-nums}\
-.wide{overflow-x:auto}td{overflow-wrap:anywhere}\
+td{overflow-wrap:anywhere}.wide{overflow-x:auto}\
+.rounds td,.rounds th{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:normal}\
+.rounds td{white-space:nowrap}\
 figure{margin:1rem 0;break-inside:avoid}figcaption{font-weight:600}\
-svg{width:100%;height:auto;display:block}\
+svg{width:100%;max-width:36rem;height:auto;display:block}\
 svg text{font:11px system-ui,sans-serif;fill:currentColor}\
-.axis{stroke:var(--line);stroke-width:1}\
+.axis{stroke:var(--line);stroke-width:1;fill:none}\
 .plot{stroke:var(--mark);stroke-width:1.5;fill:none}.dot{fill:var(--mark)}\
+h2{break-after:avoid}\
 @media print{body{max-width:none;padding:0;font-size:11pt}tr{break-inside:avoid}}";
 
-/// A chart's size in its own units, and its margins.
-const WIDTH: f64 = 640.0;
+/// A chart's size in its own units, about those of a phone, and its margins.
+const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 160.0;
 const LEFT: f64 = 44.0;
 const BOTTOM: f64 = 20.0;
@@ -110,8 +112,8 @@ fn push_chart(page: &mut String, caption: &str, figures: Option<Vec<f64>>) {
 fn push_rounds(page: &mut String, report: &Report) {
     page.push_str(
         "<div class=\"wide\"><table class=\"rounds\"><tr><th>round</th><th>keys read</th>\
-         <th>seconds</th><th>blocks a key</th><th>KiB a key</th><th>cache hits</th>\
-         <th>added</th><th>deleted</th><th>seconds</th></tr>\n",
+         <th>seconds to read</th><th>blocks a key</th><th>KiB a key</th><th>cache hits</th>\
+         <th>added</th><th>deleted</th><th>seconds to write</th></tr>\n",
     );
     for round in &report.rounds {
         let mut cells = vec![
@@ -182,11 +184,25 @@ mod tests {
         assert!(!html(&report).contains("<svg"));
     }
 
+    /// Lines are lines: a path or a polyline that nobody says to leave empty is
+    /// filled with black.
+    #[test]
+    fn lines_are_not_filled() {
+        let page = html(&report());
+        for element in ["<path class=\"", "<polyline class=\""] {
+            for part in page.split(element).skip(1) {
+                let class = part.split('"').next().expect("a class has an end");
+                let rule = STYLE.split(&format!(".{class}{{")).nth(1).expect(class);
+                assert!(rule.split('}').next().is_some_and(|r| r.contains("fill:none")), "{class}");
+            }
+        }
+    }
+
     /// The highest figure touches the top, zero the axis.
     #[test]
     fn chart_is_drawn_from_zero() {
         let mut page = String::new();
         push_chart(&mut page, "x", Some(vec![0.0, 4.0, 2.0]));
-        assert!(page.contains("points=\"44.0,140.0 338.0,8.0 632.0,74.0\""), "{page}");
+        assert!(page.contains("points=\"44.0,140.0 218.0,8.0 392.0,74.0\""), "{page}");
     }
 }

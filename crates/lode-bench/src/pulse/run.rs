@@ -33,6 +33,9 @@ use crate::system;
 /// Threads of the mode mread, if nothing is said: what the original used.
 const MREAD_THREADS: u8 = 8;
 
+/// Keys of one call in the mode batch, if nothing is said.
+const BATCH_KEYS: u64 = 1_024;
+
 /// Runs the rounds and prints what they came to.
 pub fn run(flags: &RunFlags, stop: &AtomicBool) -> Result<Outcome, BenchError> {
     let output = output_of(&flags.surroundings);
@@ -95,8 +98,11 @@ pub fn run_rounds(
 }
 
 fn threads(flags: &RunFlags) -> Result<u8, BenchError> {
-    if flags.rounds == 0 || flags.batch_keys == 0 {
+    if flags.rounds == 0 || flags.batch_keys == Some(0) {
         return Err(BenchError::Usage("--rounds and --batch-keys must be at least 1".to_string()));
+    }
+    if flags.batch_keys.is_some() && flags.mode != Mode::Batch {
+        return Err(BenchError::Usage("--batch-keys is for --mode batch".to_string()));
     }
     match (flags.mode, flags.threads) {
         (Mode::Sort, Some(threads)) if threads > 1 => Err(BenchError::Usage(format!(
@@ -106,6 +112,10 @@ fn threads(flags: &RunFlags) -> Result<u8, BenchError> {
         (Mode::Mread, None) => Ok(MREAD_THREADS),
         (Mode::Sort | Mode::Batch, None) => Ok(1),
     }
+}
+
+fn batch_keys(flags: &RunFlags) -> u64 {
+    flags.batch_keys.unwrap_or(BATCH_KEYS)
 }
 
 /// A run in progress.
@@ -162,7 +172,7 @@ impl<'a> Run<'a> {
         let choices = Choices {
             mode: flags.mode,
             threads: self.threads,
-            batch_keys: (flags.mode == Mode::Batch).then_some(flags.batch_keys),
+            batch_keys: (flags.mode == Mode::Batch).then(|| batch_keys(flags)),
             interval_seconds: flags.interval,
             read_only: flags.read_only,
             sync: flags.sync,
@@ -229,7 +239,7 @@ impl<'a> Run<'a> {
             db: &self.opened.db,
             mode: self.flags.mode,
             threads: usize::from(self.threads),
-            batch_keys: usize::try_from(self.flags.batch_keys).unwrap_or(usize::MAX),
+            batch_keys: usize::try_from(batch_keys(self.flags)).unwrap_or(usize::MAX),
             stop: self.stop,
         };
         // What was used to prepare the round is not part of it.

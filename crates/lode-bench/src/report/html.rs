@@ -44,7 +44,7 @@ pub fn figure(parts: &str, caption: &str) -> String {
 
 /// What the colours of a picture mean: the names of colours 0, 1, 2, ...
 pub fn legend<S: AsRef<str>>(names: &[S]) -> String {
-    let mut html = String::from("<p class=\"faint\">");
+    let mut html = String::from("<p class=\"faint legend\">");
     for (at, name) in names.iter().enumerate() {
         let _ = write!(
             html,

@@ -7,6 +7,7 @@ use super::bars::{Row, dots, stacks};
 use super::curve::{Stretch, layers, rates};
 use super::html::{Table, escape, figure, legend, paragraph, remark, section};
 use super::scale::short;
+use crate::counts::STALL_CAUSES;
 use crate::document::{Choices, Told};
 use crate::line::Line;
 use crate::numbers::{bytes_text, grouped, seconds_text};
@@ -172,7 +173,8 @@ pub fn courses(told: &Told<'_>) -> String {
     if !html.is_empty() {
         html = format!("<div class=\"grid\">\n{html}</div>\n");
         let names = level_names(told.lines);
-        html += &format!("{}{}", remark("Colours of the levels:"), legend(&names));
+        let colours = remark("Colours of the levels:") + &legend(&names);
+        html += &format!("<div class=\"together\">\n{colours}</div>\n");
     }
     if !short.is_empty() {
         let names: Vec<&str> = short.iter().map(|line| line.name.as_str()).collect();
@@ -255,14 +257,13 @@ pub fn stalls(told: &Told<'_>) -> String {
     let mut any = false;
     for line in told.lines {
         let time = line.thread_seconds();
-        for (name, &micros) in &line.counters {
-            let cause = name.strip_prefix("stall.").and_then(|rest| rest.strip_suffix("-micros"));
-            let Some(cause) = cause else { continue };
+        for cause in &STALL_CAUSES {
+            let Some(&micros) = line.counters.get(cause.micros.name()) else { continue };
             any = true;
             let seconds = micros as f64 / 1e6;
             let part =
                 if time > 0.0 { format!("{:.1} %", seconds / time * 100.0) } else { "-".into() };
-            table.row(&[line.name.clone(), cause.to_string(), seconds_text(seconds), part]);
+            table.row(&[line.name.clone(), cause.name.to_string(), seconds_text(seconds), part]);
         }
     }
     let html = if any { table.html() } else { paragraph("No writer was held back.") };
@@ -344,6 +345,9 @@ fn setting_rows(html: &mut String, name: &str, value: &Value) {
             return;
         }
         Value::Null => "not set".to_string(),
+        Value::Number(number) if name.contains("bytes") && number.is_u64() => {
+            bytes_text(number.as_u64().unwrap_or_default())
+        }
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };

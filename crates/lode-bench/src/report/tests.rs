@@ -117,7 +117,7 @@ fn losses_are_shown_plainly() {
     let findings = html.find("What stands out").expect("findings");
     let held = html.find("fillseq: writers were held back for 25 % of their time (250 ms).");
     assert!(held.is_some_and(|at| at > findings && at < html.find("<h2>Lines").expect("lines")));
-    assert!(html.contains("<td>level0</td><td>250 ms</td><td>25.0 %</td>"));
+    assert!(html.contains("<td>level 0</td><td>250 ms</td><td>25.0 %</td>"));
     assert!(html.contains("held back 50 % of the time"), "the stall is in the course");
 }
 

@@ -83,6 +83,9 @@ fn output(flags: &Flags) -> Result<(), BenchError> {
     if output.stats_per_interval && output.stats_interval_seconds == 0 {
         return usage("--stats_per_interval needs --stats_interval_seconds");
     }
+    if output.report_file.is_some() && output.report_interval_seconds == 0 {
+        return usage("--report_file needs --report_interval_seconds: no row would be written");
+    }
     // A run of an hour must not end in a report that cannot be written.
     let Some(page) = &output.report else { return Ok(()) };
     let parent = page.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

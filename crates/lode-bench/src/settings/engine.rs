@@ -16,7 +16,7 @@ use crate::flags::{Codec, EngineFlags, Flags, MergeChoice};
 use crate::numbers::OrDefault;
 
 /// The family that benchmarks write to.
-const FAMILY: &str = "default";
+pub const FAMILY: &str = "default";
 
 /// All options and the name of the codec: of the flags, or of a file.
 pub fn of(

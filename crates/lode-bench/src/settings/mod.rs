@@ -3,6 +3,7 @@
 mod checks;
 mod engine;
 mod shapes;
+mod unused;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use std::time::Duration;
 
 use lodestore::{Options, WriteOptions};
 
+pub use engine::FAMILY;
+
 use crate::error::BenchError;
 use crate::flags::{Codec, Flags};
 use crate::keys::KeyShape;
@@ -18,6 +21,9 @@ use crate::printer::Voice;
 use crate::selection::{Selected, parse_list};
 use crate::shapes::Shapes;
 use crate::workload::{Amount, Workload};
+
+/// Where rates go if no file is named: RocksDB's name.
+const ROWS_FILE_DEFAULT: &str = "report.csv";
 
 /// What a run does. Everything in here is possible.
 #[derive(Clone)]
@@ -120,6 +126,8 @@ impl Settings {
         let shapes = shapes::of(flags)?;
         let comparisons = flags.engine.comparisons.then(Arc::<AtomicU64>::default);
         let (engine, codec) = engine::of(flags, comparisons.as_ref())?;
+        let mut notes = notes(flags);
+        notes.extend(unused::notes(flags, &benchmarks));
         let limit = |rate: u64| (rate > 0).then_some(rate as f64);
         let (reads, writes) = (flags.reads.0, flags.writes.0);
         // A wave needs paces; it sets their rates itself.
@@ -149,7 +157,7 @@ impl Settings {
             shapes,
             timed: flags.output.histogram || flags.output.report.is_some(),
             output: output(flags),
-            notes: notes(flags),
+            notes,
         })
     }
 
@@ -196,7 +204,7 @@ fn output(flags: &Flags) -> Output {
         rates_every: every(flags.stats_interval_seconds),
         statistics_with_rates: flags.stats_per_interval,
         rows_every: every(flags.report_interval_seconds),
-        rows_file: flags.report_file.clone(),
+        rows_file: flags.report_file.clone().unwrap_or_else(|| ROWS_FILE_DEFAULT.into()),
         interval_only: flags.confidence_interval_only,
     }
 }
@@ -292,6 +300,9 @@ mod tests {
             ("--benchmarks timeseries --key_size 15", "--key_size"),
             ("--stats_per_interval", "--stats_interval_seconds"),
             ("--confidence_interval_only", "[X"),
+            ("--report_file rates.csv", "--report_interval_seconds"),
+            ("--read_random_exp_range -1", "--read_random_exp_range"),
+            ("--read_random_exp_range NaN", "--read_random_exp_range"),
             ("--report /nowhere/at/all.html", "--report"),
             ("--duration NaN", "--duration"),
             ("--benchmarks fillsq", "fillseq"),
@@ -373,6 +384,35 @@ mod tests {
     #[test]
     fn meaningless_flags_are_told_of() {
         assert!(settings("").expect("valid").notes.is_empty());
-        assert!(settings("--reuse_logs=1").expect("valid").notes[0].contains("--reuse_logs"));
+        for (line, flag) in [
+            ("--reuse_logs=1", "--reuse_logs"),
+            ("--benchmarks fillseq --seek_nexts 10", "--seek_nexts"),
+            ("--benchmarks fillseq --reverse_iterator", "--reverse_iterator"),
+            ("--benchmarks fillseq --read_random_exp_range 9", "--read_random_exp_range"),
+            ("--benchmarks readrandom --multiread_stride 3", "--multiread_stride"),
+            ("--benchmarks readrandom --mix_put_ratio 0.5", "--mix_put_ratio"),
+            ("--benchmarks readrandom --mix_max_scan_len 5", "--mix_max_scan_len"),
+            ("--benchmarks mixgraph --sine_a 3", "--sine_a"),
+            ("--benchmarks readrandom --time_range 5", "--time_range"),
+            ("--benchmarks timeseries --time_range 5", "--time_range"),
+            ("--benchmarks timeseries --num_deletion_threads 2", "--num_deletion_threads"),
+            ("--benchmarks fillseq --compression_level 3", "--compression_level"),
+            ("--benchmarks fillseq --readwritepercent 50", "--readwritepercent"),
+            ("--benchmarks fillseq --merge_keys 5", "--merge_keys"),
+        ] {
+            let notes = settings(line).expect(line).notes;
+            assert!(matches!(&notes[..], [note] if note.contains(flag)), "{line}: {notes:?}");
+        }
+        for line in [
+            "--benchmarks seekrandomwhilewriting --seek_nexts 10 --reverse_iterator",
+            "--benchmarks readrandom,multireadrandom --read_random_exp_range 9 --multiread_stride 3",
+            "--benchmarks mixgraph --mix_put_ratio 0.5 --sine_mix_rate --sine_a 3",
+            "--benchmarks timeseries --expire_style delete --time_range 5 --num_deletion_threads 2",
+            "--benchmarks zstdcomp --compression_level 3",
+            "--benchmarks fillseq --compression zstd --compression_level 3",
+            "--benchmarks readrandomwriterandom --readwritepercent 50",
+        ] {
+            assert_eq!(settings(line).expect(line).notes, [""; 0], "{line}");
+        }
     }
 }

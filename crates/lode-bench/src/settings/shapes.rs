@@ -11,6 +11,9 @@ use crate::shapes::{MixShape, Pareto, RangeShape, SeekShape, SeriesShape, Shapes
 /// Ranges of keys are in memory, in each thread.
 const RANGES_MAX: u64 = 1_000_000;
 
+/// With more, one key would be drawn nearly always, whatever `--num`.
+const READ_EXP_RANGE_MAX: f64 = 100.0;
+
 /// What all flags of single benchmarks say.
 pub fn of(flags: &Flags) -> Result<Shapes, BenchError> {
     let single = &flags.single;
@@ -20,7 +23,11 @@ pub fn of(flags: &Flags) -> Result<Shapes, BenchError> {
     if single.merge_keys.0 == Some(0) {
         return usage("--merge_keys must be at least 1");
     }
+    if !(0.0..=READ_EXP_RANGE_MAX).contains(&single.read_random_exp_range) {
+        return usage(format!("--read_random_exp_range must be from 0 to {READ_EXP_RANGE_MAX}"));
+    }
     Ok(Shapes {
+        read_exp_range: single.read_random_exp_range,
         seek: SeekShape { nexts: single.seek_nexts, reverse: single.reverse_iterator },
         multiread_stride: single.multiread_stride,
         read_percent: single.readwritepercent,
@@ -57,7 +64,7 @@ fn mix(flags: &Flags) -> Result<MixShape, BenchError> {
 }
 
 /// All flags that are any number.
-fn named(mix: &MixFlags) -> [(&'static str, f64); 19] {
+pub fn named(mix: &MixFlags) -> [(&'static str, f64); 19] {
     [
         ("mix_get_ratio", mix.mix_get_ratio),
         ("mix_put_ratio", mix.mix_put_ratio),

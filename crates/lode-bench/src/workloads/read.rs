@@ -3,24 +3,28 @@
 use lodestore::{DbCursor, Result};
 
 use super::beside;
+use crate::random::Random;
 use crate::worker::Worker;
 
 /// Looks up random keys.
 pub fn random(worker: &mut Worker<'_>) -> Result<()> {
-    look_up(worker, worker.plan.num)
+    let lookups = &worker.plan.lookups;
+    look_up(worker, |random| lookups.draw(random))
 }
 
 /// Looks up random keys of the first hundredth.
 pub fn hot(worker: &mut Worker<'_>) -> Result<()> {
-    look_up(worker, worker.plan.num.div_ceil(100))
+    let range = worker.plan.num.div_ceil(100);
+    look_up(worker, |random| random.uniform(range))
 }
 
-fn look_up(worker: &mut Worker<'_>, range: u64) -> Result<()> {
+#[inline]
+fn look_up(worker: &mut Worker<'_>, draw: impl Fn(&mut Random) -> u64) -> Result<()> {
     let Worker { random, plan, meter, .. } = worker;
     let mut key = plan.keys.buffer();
     let mut found = 0;
     while meter.more() {
-        let value = plan.db.get(key.set(random.uniform(range)))?;
+        let value = plan.db.get(key.set(draw(random)))?;
         found += u64::from(value.is_some());
         meter.finished(1, 0);
         meter.hold_reads(1);
@@ -65,11 +69,11 @@ pub fn multi_random(worker: &mut Worker<'_>) -> Result<()> {
         let keys = &mut keys[..count];
         // The last key of a batch with a stride must be a key, too.
         let room = plan.num.saturating_sub((count as u64 - 1).saturating_mul(stride)).max(1);
-        let mut number = random.uniform(plan.num).min(room - 1);
+        let mut number = plan.lookups.draw(random).min(room - 1);
         for key in keys.iter_mut() {
             key.set(number);
             number = match stride {
-                0 => random.uniform(plan.num),
+                0 => plan.lookups.draw(random),
                 _ => (number + stride) % plan.num,
             };
         }

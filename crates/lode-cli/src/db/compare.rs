@@ -10,14 +10,12 @@ use lode_bench::grouped;
 use lodestore::{DbCursor, Family};
 use serde_json::json;
 
-use super::load::check_format;
 use super::sorted::{Sorted, Sorter};
 use super::target::Target;
 use crate::Done;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::records::{Format, Record, Records};
-use crate::text::escaped;
+use crate::records::{Format, Notation, Record, Records};
 
 /// Keys of each kind of difference that are shown.
 const SHOWN_MAX: u64 = 5;
@@ -64,8 +62,10 @@ impl Counts {
 /// Compares.
 /// # Errors: `Negative` if there is any difference.
 pub fn run(target: &Target, compare: &Compare) -> Done {
-    check_format(compare.format, compare.line_keys)?;
-    let mut records = Records::open(&compare.file, compare.format, compare.line_keys)?;
+    let notation =
+        Notation { format: compare.format, line_keys: compare.line_keys, hex: target.is_hex() };
+    notation.check()?;
+    let mut records = Records::open(&compare.file, notation)?;
     let (_db, family) = target.open_for_reading()?;
     let sorted = sort(&mut records)?;
     let mut comparison =
@@ -92,8 +92,8 @@ fn sort(records: &mut Records) -> Result<Sorted, Failure> {
 
 struct Comparison {
     counts: Counts,
-    /// The first differences, in words.
-    shown: Vec<String>,
+    /// The first differences: what is wrong, and with which key.
+    shown: Vec<(&'static str, Vec<u8>)>,
     /// Entries of the database and bytes of them, for progress.
     read: u64,
     bytes: u64,
@@ -143,7 +143,7 @@ impl Comparison {
         };
         *count += 1;
         if *count <= SHOWN_MAX {
-            self.shown.push(format!("{kind}: {}", escaped(key)));
+            self.shown.push((kind, key.to_vec()));
         }
     }
 
@@ -152,7 +152,7 @@ impl Comparison {
         if value.as_deref() != Some(&record.value[..]) {
             self.counts.lookups_wrong += 1;
             if self.counts.lookups_wrong <= SHOWN_MAX {
-                self.shown.push(format!("lookup is wrong: {}", escaped(&record.key)));
+                self.shown.push(("lookup is wrong", record.key.clone()));
             }
         }
         Ok(())
@@ -160,7 +160,11 @@ impl Comparison {
 }
 
 fn report(target: &Target, comparison: &Comparison) -> Done {
-    let Comparison { counts, shown, .. } = comparison;
+    let counts = &comparison.counts;
+    let mut output = target.output();
+    let shown = comparison.shown.iter();
+    let shown: Vec<String> =
+        shown.map(|(kind, key)| format!("{kind}: {}", output.shown(key))).collect();
     let mut text: String = shown.iter().map(|line| format!("{line}\n")).collect();
     text.push_str(&format!(
         "{} records: {} same, {} missing, {} different, {} extra{}\n",
@@ -174,7 +178,6 @@ fn report(target: &Target, comparison: &Comparison) -> Done {
             wrong => format!(", {} lookups wrong", grouped(wrong)),
         }
     ));
-    let mut output = target.output();
     output.report(
         &text,
         json!({

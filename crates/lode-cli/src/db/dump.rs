@@ -1,7 +1,7 @@
 //! `dump-table`, `dump-log`, `dump-manifest`: one file, without its database.
 //! A damaged file is shown as far as it goes; then the error, and exit code 4.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use lode_bench::{bytes_text, grouped, parse_count};
@@ -19,7 +19,7 @@ use crate::output::Output;
 /// `lode db dump-table`
 #[derive(Debug, Args)]
 pub struct DumpTable {
-    /// The file
+    /// The file; a name without a directory is one in that of --db
     file: PathBuf,
     /// List the blocks too
     #[arg(long)]
@@ -34,7 +34,7 @@ pub struct DumpTable {
 /// `lode db dump-log`
 #[derive(Debug, Args)]
 pub struct DumpLog {
-    /// The file
+    /// The file; a name without a directory is one in that of --db
     file: PathBuf,
     #[command(flatten)]
     shown: Shown,
@@ -43,7 +43,8 @@ pub struct DumpLog {
 /// `lode db dump-manifest`
 #[derive(Debug, Args)]
 pub struct DumpManifest {
-    /// The file, or a database's directory: its manifest in use then. Default: that of --db
+    /// The file (a name without a directory is one in that of --db), or a database's directory:
+    /// its manifest in use then. Default: that of --db
     path: Option<PathBuf>,
 }
 
@@ -68,7 +69,7 @@ impl Shown {
 /// # Errors: `Corruption` for the first thing that is wrong.
 pub fn table(target: &Target, dump: &DumpTable) -> Done {
     let fs = target.fs();
-    let table = TableFile::open(&*fs, &dump.file, KeyOrder::Bytewise)?;
+    let table = TableFile::open(&*fs, &target.file(&dump.file), KeyOrder::Bytewise)?;
     let mut output = target.output();
     let sound = if dump.no_verify { Ok(()) } else { table.verify() };
     properties(&mut output, &table.properties())?;
@@ -208,7 +209,7 @@ pub fn version(
 /// Prints a segment of the log: its records, and how it ends.
 /// # Errors: `Corruption` for records that are damaged or lost.
 pub fn log(target: &Target, dump: &DumpLog) -> Done {
-    let mut log = LogFile::open(&*target.fs(), &dump.file)?;
+    let mut log = LogFile::open(&*target.fs(), &target.file(&dump.file))?;
     let mut output = target.output();
     let header = log.header();
     let predecessor = header.predecessor;
@@ -288,14 +289,14 @@ fn batch(output: &mut Output, of: &LogBatch<'_>, left: &mut u64, keys_only: bool
 /// Prints a manifest: its changes, and what they add up to.
 /// # Errors: `Corruption` for edits that are damaged or lost.
 pub fn manifest(target: &Target, dump: &DumpManifest) -> Done {
-    let path: &Path = match &dump.path {
-        Some(path) => path,
-        None => target.path()?,
+    let path = match &dump.path {
+        Some(path) => target.file(path),
+        None => target.path()?.to_path_buf(),
     };
     let fs = target.fs();
     let manifest = match path.is_dir() {
-        true => ManifestFile::open_current(&*fs, path)?,
-        false => ManifestFile::open(&*fs, path)?,
+        true => ManifestFile::open_current(&*fs, &path)?,
+        false => ManifestFile::open(&*fs, &path)?,
     };
     let mut output = target.output();
     let header = manifest.header();

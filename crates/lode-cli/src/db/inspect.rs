@@ -12,6 +12,12 @@ use super::target::Target;
 use crate::Done;
 use crate::failure::Failure;
 
+/// What keeps a reader from taking zeros for what his program does.
+const OWN_COUNTERS: &str = "\
+Counters, latencies and stalls are of this process, which has only opened the database. What the
+process that uses it counts is shown by 'lode top', if it is opened with status_interval.
+";
+
 /// Prints the engine's statistics.
 pub fn stats(target: &Target) -> Done {
     let (_db, family) = target.open_for_reading()?;
@@ -30,6 +36,7 @@ pub fn stats(target: &Target) -> Done {
     if !text.ends_with('\n') {
         text.push('\n');
     }
+    text += OWN_COUNTERS;
     let mut output = target.output();
     output.report(&text, object)?;
     output.finish()
@@ -93,6 +100,7 @@ pub fn properties(target: &Target) -> Done {
         };
         object.insert(name, json!(value));
     }
+    text += OWN_COUNTERS;
     let mut output = target.output();
     output.report(&text, object.into())?;
     output.finish()

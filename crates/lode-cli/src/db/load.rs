@@ -10,9 +10,8 @@ use serde_json::json;
 
 use super::target::{Absent, Target};
 use crate::Done;
-use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::records::{Format, Record, Records};
+use crate::records::{Format, Notation, Record, Records};
 
 /// A batch is written when it has so many bytes: large enough that the cost of
 /// a write is shared by many records, small beside a memtable.
@@ -40,8 +39,10 @@ pub struct Load {
 
 /// Loads records.
 pub fn run(target: &Target, load: &Load) -> Done {
-    check_format(load.format, load.line_keys)?;
-    let mut records = Records::open(&load.file, load.format, load.line_keys)?;
+    let notation =
+        Notation { format: load.format, line_keys: load.line_keys, hex: target.is_hex() };
+    notation.check()?;
+    let mut records = Records::open(&load.file, notation)?;
     let absent = if load.create { Absent::Create } else { Absent::Refuse };
     let (db, family) = target.open_for_writing(absent)?;
     let mut loader = Loader {
@@ -70,14 +71,6 @@ pub fn run(target: &Target, load: &Load) -> Done {
     let mut output = target.output();
     output.report(&text, json!({ "records": written, "bytes": bytes, "seconds": seconds }))?;
     output.finish()
-}
-
-/// `--line-keys` says something about lines only.
-pub fn check_format(format: Format, line_keys: bool) -> Done {
-    match line_keys && format != Format::Lines {
-        true => Err(Failure::Usage("--line-keys goes with --format lines only".to_string())),
-        false => Ok(()),
-    }
 }
 
 struct Loader<'a> {

@@ -14,7 +14,6 @@ use super::dump::version;
 use super::target::Target;
 use crate::Done;
 use crate::failure::Failure;
-use crate::text::escaped;
 
 /// `lode db find`
 #[derive(Debug, Args)]
@@ -57,10 +56,11 @@ pub fn find(target: &Target, find: &Find) -> Done {
         let (sequence, value) = (entry.sequence, Some(&entry.value[..]));
         version(&mut output, object, &before, sequence, entry.kind, &entry.key, value)?;
     }
+    let shown = output.shown(&key);
     output.finish()?;
     match found.is_empty() {
         false => Ok(()),
-        true => Err(Failure::Negative(format!("no file has the key '{}'", escaped(&key)))),
+        true => Err(Failure::Negative(format!("no file has the key '{shown}'"))),
     }
 }
 

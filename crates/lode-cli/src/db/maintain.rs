@@ -20,6 +20,10 @@ pub struct Compact {
     /// Last key (inclusive)
     #[arg(long, value_name = "KEY")]
     to: Option<OsString>,
+    /// Write every table of the range anew, with the options that hold now (see --options), also
+    /// where there is nothing to drop
+    #[arg(long)]
+    rewrite: bool,
 }
 
 /// Compacts, and tells what it was good for.
@@ -31,7 +35,10 @@ pub fn compact(target: &Target, compact: &Compact) -> Done {
     // What is in memory counts too.
     family.flush()?;
     let before = family.stats().table_bytes();
-    family.compact_range(from.as_deref(), to.as_deref())?;
+    match compact.rewrite {
+        true => family.rewrite_range(from.as_deref(), to.as_deref())?,
+        false => family.compact_range(from.as_deref(), to.as_deref())?,
+    }
     db.wait_for_background()?;
     let after = family.stats().table_bytes();
     let seconds = start.elapsed().as_secs_f64();

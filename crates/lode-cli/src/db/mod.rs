@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::Done;
-use target::Target;
+use target::{Target, Useless};
 
 /// The command line of `lode db`.
 #[derive(Debug, Args)]
@@ -85,9 +85,24 @@ enum Verb {
     },
 }
 
+impl Verb {
+    /// Flags of every verb that this one has no use for.
+    fn useless(&self) -> &'static [Useless] {
+        match self {
+            Verb::DumpTable(_) | Verb::DumpLog(_) | Verb::DumpManifest(_) | Verb::Families => {
+                &[Useless::Family, Useless::Options]
+            }
+            Verb::Find(_) => &[Useless::Options],
+            Verb::Verify | Verb::Checkpoint { .. } => &[Useless::Family],
+            _ => &[],
+        }
+    }
+}
+
 /// Does what the command line says.
 pub fn run(database: &Database) -> Done {
     let target = &database.target;
+    target.refuse(database.verb.useless())?;
     match &database.verb {
         Verb::Get(get) => point::get(target, get),
         Verb::Put(put) => point::put(target, put),

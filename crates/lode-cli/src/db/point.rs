@@ -9,7 +9,6 @@ use serde_json::{Map, json};
 use super::target::{Absent, Target};
 use crate::Done;
 use crate::failure::Failure;
-use crate::text::escaped;
 
 /// `lode db get`
 #[derive(Debug, Args)]
@@ -73,10 +72,11 @@ pub fn get(target: &Target, get: &Get) -> Done {
     } else if let Some(value) = &value {
         output.raw(value)?;
     }
+    let shown = output.shown(&key);
     output.finish()?;
     match value {
         Some(_) => Ok(()),
-        None => Err(Failure::Negative(format!("there is no key '{}'", escaped(&key)))),
+        None => Err(Failure::Negative(format!("there is no key '{shown}'"))),
     }
 }
 

@@ -1,16 +1,17 @@
 //! `space`: what takes the space of a database, and how much of it is dead:
 //! overwritten, deleted, or what deletes.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
 use lode_bench::{bytes_text, grouped, parse_count};
 use lodestore::inspect::{FamilyFiles, FileUse, SampledEntry, Survey, TableFile, TableInfo};
-use lodestore::{Db, Error, Family, Fs, KeyOrder, Kind, Options, Place, ReadOptions};
+use lodestore::{Db, Error, Family, Fs, KeyOrder, Kind, Place, ReadOptions};
 use serde_json::{Value, json};
 
-use super::target::Target;
+use super::target::{Target, no_family};
 use crate::Done;
 use crate::failure::Failure;
 
@@ -18,7 +19,8 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 How much is dead is estimated: of entries taken evenly from all tables of a level, each is
-looked up; it is alive if the lookup ends at it. Snapshots may still see what counts as dead.")]
+looked up; it is alive if the lookup ends at it. Snapshots may still see what counts as dead.
+Unpacked are keys and values before compression; ranges are range deletes.")]
 pub struct Space {
     /// Entries of each level that are looked up; 0: do not estimate
     #[arg(long, value_parser = parse_count, value_name = "N", default_value = "300")]
@@ -33,6 +35,10 @@ struct Row {
     entries: u64,
     tombstones: u64,
     range_deletes: u64,
+    /// Bytes of all keys and values, before compression.
+    unpacked_bytes: u64,
+    /// How the blocks of the tables that were opened are compressed.
+    codecs: BTreeSet<String>,
     sampled: Sampled,
 }
 
@@ -56,13 +62,21 @@ impl Row {
 pub fn run(target: &Target, space: &Space) -> Done {
     let (fs, path) = (target.fs(), target.path()?);
     let survey = Survey::read(&fs, path)?;
+    if let Some(name) = target.family_if_any()
+        && !survey.families.iter().any(|family| family.info.name == name)
+    {
+        let names: Vec<String> = survey.families.iter().map(|f| f.info.name.clone()).collect();
+        return Err(no_family(name, &names));
+    }
+    let options = target.options()?;
     let db = match space.samples {
         0 => None,
-        _ => Some(Db::open_read_only(path, Options::default())?),
+        _ => Some(Db::open_read_only(path, options)?),
     };
     let mut text = String::new();
     let mut families = Vec::new();
-    for family in &survey.families {
+    let wanted = |name: &str| target.family_if_any().is_none_or(|wanted| wanted == name);
+    for family in survey.families.iter().filter(|family| wanted(&family.info.name)) {
         let opened = db.as_ref().and_then(|db| db.family(&family.info.name));
         let rows = rows(&*fs, path, family, opened.as_ref(), space.samples)?;
         write_family(&mut text, &family.info.name, &rows);
@@ -86,13 +100,16 @@ fn rows(
     for (level, tables) in files.levels.iter().enumerate().filter(|(_, t)| !t.is_empty()) {
         let sum = |of: fn(&TableInfo) -> u64| tables.iter().map(of).sum::<u64>();
         let bytes = sum(|table| table.bytes);
-        let mut sampled = Sampled::default();
+        let (mut codecs, mut sampled) = (BTreeSet::new(), Sampled::default());
         for table in tables.iter().filter(|_| family.is_some()) {
             // As many of each as its part of the level.
             let count = (samples * table.bytes).div_ceil(bytes.max(1));
             let path = directory.join(table.file_name());
             let entries = match TableFile::open(fs, &path, KeyOrder::Bytewise) {
-                Ok(table) => table.sample(count as usize)?,
+                Ok(table) => {
+                    codecs.insert(table.properties().compression.to_string());
+                    table.sample(count as usize)?
+                }
                 // Compacted meanwhile by another process.
                 Err(error) if is_gone(&error) => continue,
                 Err(error) => return Err(error.into()),
@@ -110,6 +127,8 @@ fn rows(
             entries: sum(|table| table.entries),
             tombstones: sum(|table| table.tombstones),
             range_deletes: sum(|table| table.range_deletes),
+            unpacked_bytes: sum(|table| table.key_bytes + table.value_bytes),
+            codecs,
             sampled,
         });
     }
@@ -134,24 +153,39 @@ fn is_alive(family: &Family, place: Place, entry: &SampledEntry) -> Result<bool,
 
 fn write_family(text: &mut String, name: &str, rows: &[Row]) {
     let _ = writeln!(text, "family {name}");
-    let _ = writeln!(
-        text,
-        "{:>5} {:>7} {:>11} {:>14} {:>14} {:>13} {:>11}",
-        "level", "tables", "size", "entries", "deletes", "range deletes", "dead about"
-    );
-    for row in rows {
-        let dead = row.dead_bytes().map_or("-".to_string(), bytes_text);
+    let mut line = |cells: [&str; 9]| {
+        let [level, tables, unpacked, size, codec, entries, deletes, ranges, dead] = cells;
         let _ = writeln!(
             text,
-            "{:>5} {:>7} {:>11} {:>14} {:>14} {:>13} {:>11}",
-            row.level,
-            row.tables,
-            bytes_text(row.bytes),
-            grouped(row.entries),
-            grouped(row.tombstones),
-            grouped(row.range_deletes),
-            dead
+            "{level:>5} {tables:>6} {unpacked:>10} {size:>10} {codec:>6} {entries:>13} \
+             {deletes:>11} {ranges:>6} {dead:>10}"
         );
+    };
+    line([
+        "level",
+        "tables",
+        "unpacked",
+        "size",
+        "codec",
+        "entries",
+        "deletes",
+        "ranges",
+        "dead about",
+    ]);
+    for row in rows {
+        let codecs: Vec<&str> = row.codecs.iter().map(String::as_str).collect();
+        let codecs = if codecs.is_empty() { "-".to_string() } else { codecs.join(",") };
+        line([
+            &row.level.to_string(),
+            &row.tables.to_string(),
+            &bytes_text(row.unpacked_bytes),
+            &bytes_text(row.bytes),
+            &codecs,
+            &grouped(row.entries),
+            &grouped(row.tombstones),
+            &grouped(row.range_deletes),
+            &row.dead_bytes().map_or("-".to_string(), bytes_text),
+        ]);
     }
     text.push('\n');
 }
@@ -165,6 +199,7 @@ fn family_object(name: &str, rows: &[Row]) -> Value {
                 "entries": row.entries, "tombstones": row.tombstones,
                 "range_deletes": row.range_deletes, "dead_bytes_estimated": row.dead_bytes(),
                 "entries_sampled": row.sampled.entries,
+                "unpacked_bytes": row.unpacked_bytes, "compression": row.codecs,
             })
         })
         .collect();

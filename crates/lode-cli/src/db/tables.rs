@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use lode_bench::{bytes_text, grouped, seconds_text};
-use lodestore::{FamilyOptions, IngestOptions, Options, ReadOptions, TableWriter};
+use lodestore::{IngestOptions, ReadOptions, TableWriter};
 use serde_json::{Value, json};
 
 use super::target::{Absent, Target};
@@ -100,8 +100,9 @@ pub fn export(target: &Target, export: &ExportTable) -> Done {
         ..ReadOptions::default()
     };
     let (_db, family) = target.open_for_reading()?;
-    let options = Options::default();
-    let mut writer = TableWriter::create(&export.file, &options, &FamilyOptions::default())?;
+    let options = target.options()?;
+    let of_family = options.family_options(target.family());
+    let mut writer = TableWriter::create(&export.file, &options, of_family)?;
     let mut cursor = family.cursor_with(bounds);
     cursor.first();
     while cursor.valid() {

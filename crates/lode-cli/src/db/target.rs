@@ -14,15 +14,24 @@ use crate::text::from_hex;
 
 const FAMILY_DEFAULT: &str = "default";
 
+/// A flag of every verb that some verbs have no use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Useless {
+    /// `--family`: the verb is about the whole database, or about one file.
+    Family,
+    /// `--options`: it opens no database.
+    Options,
+}
+
 /// Flags of every verb, before or after its name.
 #[derive(Debug, Args)]
 pub struct Target {
     /// Directory of the database
     #[arg(long, global = true, value_name = "DIR")]
     db: Option<PathBuf>,
-    /// The family whose keys are meant
-    #[arg(long, global = true, value_name = "NAME", default_value = FAMILY_DEFAULT)]
-    family: String,
+    /// The family whose keys are meant [default: default]
+    #[arg(long, global = true, value_name = "NAME")]
+    family: Option<String>,
     /// Keys and values are hexadecimal digits, on the command line and in the output
     #[arg(long, global = true)]
     hex: bool,
@@ -43,6 +52,11 @@ pub enum Absent {
     Create,
 }
 
+/// There is no family of this name, but there are others.
+pub fn no_family(name: &str, names: &[String]) -> Failure {
+    Failure::Error(format!("there is no family '{name}'; there are: {}", names.join(", ")))
+}
+
 impl Target {
     /// The directory that was named.
     pub fn path(&self) -> Result<&Path, Failure> {
@@ -55,15 +69,41 @@ impl Target {
         Arc::new(OsFs::new())
     }
 
+    /// # Errors: `Usage` if a flag was given that the verb has no use for: who
+    /// gave it expects something of it.
+    pub fn refuse(&self, useless: &[Useless]) -> Result<(), Failure> {
+        for flag in useless {
+            let (given, name, why) = match flag {
+                Useless::Family => {
+                    (self.family.is_some(), "--family", "it is about no single family")
+                }
+                Useless::Options => (self.options.is_some(), "--options", "it opens no database"),
+            };
+            if given {
+                return Err(Failure::Usage(format!("this verb has no use for {name}: {why}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// A file to be looked into: a name without a directory is one in that of
+    /// the database, if that was named.
+    pub fn file(&self, path: &Path) -> PathBuf {
+        match &self.db {
+            Some(db) if path.parent() == Some(Path::new("")) => db.join(path),
+            _ => path.to_path_buf(),
+        }
+    }
+
     /// The options of the file that was named, or the defaults.
-    fn options(&self) -> Result<Options, Failure> {
+    pub fn options(&self) -> Result<Options, Failure> {
         Ok(self.options.as_deref().map(Options::load).transpose()?.unwrap_or_default())
     }
 
     /// Opens the database for reading only: nothing in it changes.
     pub fn open_for_reading(&self) -> Result<(Db, Family), Failure> {
         let db = Db::open_read_only(self.path()?, self.options()?)?;
-        let family = db.family(&self.family).ok_or_else(|| self.no_family(&db))?;
+        let family = db.family(self.family()).ok_or_else(|| self.no_family(&db))?;
         Ok((db, family))
     }
 
@@ -71,11 +111,11 @@ impl Target {
     pub fn open_for_writing(&self, absent: Absent) -> Result<(Db, Family), Failure> {
         let create_if_missing = absent == Absent::Create;
         let options = Options { create_if_missing, error_if_exists: false, ..self.options()? };
-        let of_family = options.family_options(&self.family).clone();
+        let of_family = options.family_options(self.family()).clone();
         let db = Db::open(self.path()?, options)?;
-        let family = match (db.family(&self.family), absent) {
+        let family = match (db.family(self.family()), absent) {
             (Some(family), _) => family,
-            (None, Absent::Create) => db.create_family(&self.family, of_family)?,
+            (None, Absent::Create) => db.create_family(self.family(), of_family)?,
             (None, Absent::Refuse) => return Err(self.no_family(&db)),
         };
         Ok((db, family))
@@ -83,15 +123,21 @@ impl Target {
 
     /// The name of the family.
     pub fn family(&self) -> &str {
-        &self.family
+        self.family.as_deref().unwrap_or(FAMILY_DEFAULT)
+    }
+
+    /// The same, if one was named.
+    pub fn family_if_any(&self) -> Option<&str> {
+        self.family.as_deref()
     }
 
     fn no_family(&self, db: &Db) -> Failure {
-        Failure::Error(format!(
-            "there is no family '{}'; there are: {}",
-            self.family,
-            db.family_names().join(", ")
-        ))
+        no_family(self.family(), &db.family_names())
+    }
+
+    /// True if keys and values are hexadecimal digits.
+    pub fn is_hex(&self) -> bool {
+        self.hex
     }
 
     /// A key or value as it was typed.

@@ -97,6 +97,16 @@ fn in_window(status: &Status, counter: Counter) -> u64 {
     status.counter(counter.name()).1
 }
 
+/// How large the tables are that flushes make, since the opening: many small
+/// ones cost more than few large ones.
+fn flushes(status: &Status) -> String {
+    let total = |counter: Counter| status.counter(counter.name()).0;
+    match total(Counter::FlushBytes).checked_div(total(Counter::Flushes)) {
+        Some(mean) => format!("{} each", bytes_text(mean)),
+        None => String::new(),
+    }
+}
+
 fn share(part: u64, whole: u64) -> String {
     match whole {
         0 => "-".to_string(),
@@ -130,8 +140,9 @@ fn activity(text: &mut String, status: &Status) {
     line(
         text,
         &format!(
-            "flush   {:>11}/s                  reads  {:>11}/s  {}/s",
+            "flush   {:>11}/s  {:>16}  reads  {:>11}/s  {}/s",
             bytes(Counter::FlushBytes),
+            flushes(status),
             each(Counter::BlockReads),
             bytes(Counter::BlockBytesRead)
         ),
@@ -169,6 +180,14 @@ fn activity(text: &mut String, status: &Status) {
             bytes_text(status.cache_bytes_max)
         ),
     );
+    if now(Counter::RowHits) + now(Counter::RowMisses) > 0 {
+        let rows = hits(Counter::RowHits, Counter::RowMisses);
+        line(text, &format!("row cache hits {rows}"));
+    }
+    if status.snapshots > 0 {
+        let (count, lag) = (grouped(status.snapshots as u64), grouped(status.snapshot_lag));
+        line(text, &format!("snapshots {count}, the oldest {lag} writes old"));
+    }
 }
 
 fn levels(text: &mut String, levels: &[Level], ink: Ink) {

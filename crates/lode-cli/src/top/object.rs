@@ -72,6 +72,7 @@ fn of_process(status: &Status, age: Duration) -> Value {
         "memtable_bytes": sum(|family| family.memtable_bytes),
         "sealed_memtables": sum(|family| family.sealed_memtables as u64),
         "flushing_seconds": status.flushing.map(|time| time.as_secs_f64()),
+        "snapshots": status.snapshots, "snapshot_lag": status.snapshot_lag,
         "errors": status.errors, "compactions": compactions, "counters": counters, "latencies": latencies,
     })
 }

@@ -327,12 +327,27 @@ impl Engine {
         from: Option<&[u8]>,
         to: Option<&[u8]>,
     ) -> Result<()> {
+        self.walk_range(family, RangeWalk::new(from, to))
+    }
+
+    pub(crate) fn rewrite_range(
+        self: &Arc<Self>,
+        family: &Arc<FamilyCore>,
+        from: Option<&[u8]>,
+        to: Option<&[u8]>,
+    ) -> Result<()> {
+        // What is flushed for it counts as new: it has the options of now.
+        let number = self.versions.new_file_number();
+        self.walk_range(family, RangeWalk::new(from, to).rewriting(number))
+    }
+
+    fn walk_range(self: &Arc<Self>, family: &Arc<FamilyCore>, walk: RangeWalk) -> Result<()> {
         self.flush(&[family.id])?;
         if self.families.load().get(family.id).is_none() {
             return Err(Error::missing(format!("family {:?}", family.name)));
         }
         self.background.lock().manual += 1;
-        let result = self.compact_levels(family, from, to);
+        let result = self.compact_levels(family, walk);
         self.background.lock().manual -= 1;
         self.background.notify();
         self.start_compactions();
@@ -344,10 +359,8 @@ impl Engine {
     fn compact_levels(
         self: &Arc<Self>,
         family: &Arc<FamilyCore>,
-        from: Option<&[u8]>,
-        to: Option<&[u8]>,
+        mut walk: RangeWalk,
     ) -> Result<()> {
-        let mut walk = RangeWalk::new(from, to);
         loop {
             let job = {
                 let mut state = self.background.lock();

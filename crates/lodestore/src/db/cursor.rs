@@ -1,6 +1,6 @@
 //! Cursors over a family, and iterators over a range of keys.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 use crate::budget::{Charge, Item, Reservation};
 use crate::error::{Error, Result};
@@ -15,6 +15,7 @@ use crate::visible::{Bounds, VisibleCursor};
 
 use super::family::FamilyCore;
 use super::handle::Handle;
+use super::key_range::KeyRange;
 use super::read::ReadOptions;
 use super::view::View;
 
@@ -282,9 +283,12 @@ fn bounds(family: &FamilyCore, options: &ReadOptions) -> Result<Bounds> {
     Ok(bounds)
 }
 
-/// The keys and values of a range, from either end.
+/// The keys and values of a range, from either end: what [`Family::range`]
+/// gives.
 ///
 /// An error ends the iteration: it is the last item.
+///
+/// [`Family::range`]: super::Family::range
 #[derive(Debug)]
 pub struct Range {
     front: Side,
@@ -308,15 +312,20 @@ impl Range {
     pub(crate) fn new(
         handle: &Arc<Handle>,
         family: &Arc<FamilyCore>,
-        range: &impl RangeBounds<Vec<u8>>,
+        range: &impl KeyRange,
         options: &ReadOptions,
     ) -> Range {
         let mut options = options.clone();
-        if let Bound::Included(key) | Bound::Excluded(key) = range.start_bound() {
-            options.lower_bound = Some(key.clone());
+        let (start, end) = range.bounds();
+        if let Bound::Included(key) | Bound::Excluded(key) = start {
+            narrow(&mut options.lower_bound, key, |bound| {
+                family.order().compare(bound, key).is_lt()
+            });
         }
-        if let Bound::Excluded(key) = range.end_bound() {
-            options.upper_bound = Some(key.clone());
+        if let Bound::Excluded(key) = end {
+            narrow(&mut options.upper_bound, key, |bound| {
+                family.order().compare(bound, key).is_gt()
+            });
         }
         // Both ends must see the same state.
         if options.snapshot.is_none() {
@@ -324,15 +333,22 @@ impl Range {
         }
         let side = || Side { cursor: DbCursor::new(handle, family, &options), started: false };
         let (front, back) = (side(), side());
-        let start_excluded = match range.start_bound() {
-            Bound::Excluded(key) => Some(key.clone()),
+        let start_excluded = match start {
+            Bound::Excluded(key) => Some(key.to_vec()),
             _ => None,
         };
-        let end_included = match range.end_bound() {
-            Bound::Included(key) => Some(key.clone()),
+        let end_included = match end {
+            Bound::Included(key) => Some(key.to_vec()),
             _ => None,
         };
         Range { front, back, start_excluded, end_included, family: Arc::clone(family), done: false }
+    }
+}
+
+/// Puts `key` in the place of a bound that lets more be seen, or of none.
+fn narrow(bound: &mut Option<Vec<u8>>, key: &[u8], is_wider: impl FnOnce(&[u8]) -> bool) {
+    if bound.as_deref().is_none_or(is_wider) {
+        *bound = Some(key.to_vec());
     }
 }
 

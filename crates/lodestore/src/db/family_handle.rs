@@ -1,8 +1,6 @@
 //! The public handle of a family: what can be done with it. Each call goes to
 //! the part that does it.
 
-use std::ops::RangeBounds;
-
 use crate::batch::{FamilyId, WriteBatch};
 use crate::error::Result;
 use crate::latency::Operation;
@@ -13,6 +11,7 @@ use super::cursor::{DbCursor, Range};
 use super::family::FamilyCore;
 use super::handle::Handle;
 use super::ingest::IngestReport;
+use super::key_range::KeyRange;
 use super::read::ReadOptions;
 use super::value::Value;
 
@@ -110,7 +109,8 @@ impl Family {
         self.write_one(options, |batch| batch.delete_range_in(self.core.id, begin, end))
     }
 
-    /// Merges `operand` into the value of `key` by the family's operator.
+    /// Merges `operand` into the value of `key` by the family's
+    /// [operator](crate::MergeOperator), without reading it first.
     ///
     /// # Errors
     /// `InvalidArgument` if the family has no merge operator, besides what
@@ -194,9 +194,34 @@ impl Family {
         DbCursor::new(&self.handle, &self.core, &options)
     }
 
-    /// The keys and values of a range, ascending; reversible.
-    pub fn range(&self, range: impl RangeBounds<Vec<u8>>) -> Range {
-        Range::new(&self.handle, &self.core, &range, &ReadOptions::default())
+    /// The keys and values of a range, ascending; `rev()` goes the other way.
+    /// All of it is one state of the database.
+    ///
+    /// ```
+    /// # use lodestore::{Db, MemFs, Options};
+    /// # let fs = std::sync::Arc::new(MemFs::new());
+    /// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+    /// # let db = Db::open("db", options)?;
+    /// for key in ["apple", "lemon", "melon"] {
+    ///     db.put(key.as_bytes(), b"fruit")?;
+    /// }
+    /// let mut keys = Vec::new();
+    /// for entry in db.range("b".."n").rev() {
+    ///     let (key, _value) = entry?;
+    ///     keys.push(String::from_utf8(key).unwrap());
+    /// }
+    /// assert_eq!(keys, ["melon", "lemon"]);
+    /// assert_eq!(db.range(..).count(), 3);
+    /// # Ok::<(), lodestore::Error>(())
+    /// ```
+    pub fn range(&self, range: impl KeyRange) -> Range {
+        self.range_with(&DEFAULT_READ, range)
+    }
+
+    /// [`Family::range`], with options: of a snapshot, or of keys with a prefix
+    /// (`..` gives all of them then).
+    pub fn range_with(&self, options: &ReadOptions, range: impl KeyRange) -> Range {
+        Range::new(&self.handle, &self.core, &range, options)
     }
 
     /// Writes what is in memory to tables and waits until that is durable.
@@ -213,6 +238,15 @@ impl Family {
     /// and deleted entries is given back.
     pub fn compact_range(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<()> {
         self.handle.engine.compact_range(&self.core, from, to)
+    }
+
+    /// [`Family::compact_range`], which also writes those tables anew that are
+    /// where they belong and have nothing to drop: with the options that hold
+    /// now (compression, filter, size of blocks), which otherwise count for
+    /// tables that are written for some other reason. It reads and writes
+    /// everything in the range.
+    pub fn rewrite_range(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<()> {
+        self.handle.engine.rewrite_range(&self.core, from, to)
     }
 
     /// Drops the tables whose keys lie wholly from `begin`, inclusive, up to

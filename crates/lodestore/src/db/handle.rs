@@ -155,13 +155,44 @@ impl Db {
         self.engine().shared.visible.get()
     }
 
-    /// Creates a family.
+    /// Creates a family. It is there whenever the database is opened again: see
+    /// [`Db::family`], and [`Db::family_or_create`] for a program that does not
+    /// know whether it is its first run.
     ///
     /// # Errors
     /// `InvalidArgument` if the name is taken or no name.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Family> {
         let core = self.engine().create_family(name, options)?;
         Ok(Family { handle: Arc::clone(&self.default.handle), core })
+    }
+
+    /// The family of this name. If there is none it is created, with the options
+    /// that the database was opened with for it.
+    ///
+    /// ```
+    /// # use lodestore::{AddU64, Db, FamilyOptions, MemFs, Options};
+    /// # use std::sync::Arc;
+    /// # let fs = Arc::new(MemFs::new());
+    /// let mut options = Options { create_if_missing: true, fs, ..Options::default() };
+    /// let adding = FamilyOptions { merge_operator: Some(Arc::new(AddU64)), ..Default::default() };
+    /// options.families.insert("counts".to_string(), adding);
+    /// let db = Db::open("db", options)?;
+    /// let counts = db.family_or_create("counts")?;
+    /// counts.merge(b"visits", &1u64.to_le_bytes())?;
+    /// counts.merge(b"visits", &1u64.to_le_bytes())?;
+    /// assert_eq!(counts.get(b"visits")?.as_deref(), Some(&2u64.to_le_bytes()[..]));
+    /// # Ok::<(), lodestore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is no name, `ReadOnly` as for writes.
+    pub fn family_or_create(&self, name: &str) -> Result<Family> {
+        if let Some(family) = self.family(name) {
+            return Ok(family);
+        }
+        let options = self.options().family_options(name).clone();
+        // Another thread may have been faster.
+        self.create_family(name, options).or_else(|error| self.family(name).ok_or(error))
     }
 
     /// The options that hold now, with those of every family. What the engine
@@ -212,6 +243,19 @@ impl Db {
     /// Makes a copy that opens as a database of its own, in the new directory
     /// `path`. Tables are linked where the file system can, so that this takes
     /// little time and space.
+    ///
+    /// ```
+    /// # use lodestore::{Db, MemFs, Options};
+    /// # let fs = std::sync::Arc::new(MemFs::new());
+    /// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+    /// # let db = Db::open("db", options.clone())?;
+    /// db.put(b"k", b"then")?;
+    /// db.checkpoint("copy")?;
+    /// db.put(b"k", b"now")?;
+    /// let copy = Db::open("copy", options)?;
+    /// assert_eq!(copy.get(b"k")?.as_deref(), Some(&b"then"[..]));
+    /// # Ok::<(), lodestore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `InvalidArgument` if `path` exists and is not empty.

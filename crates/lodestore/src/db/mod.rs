@@ -8,7 +8,7 @@
 //! | `write`, `commit`, `logs`, `sealed` | group commit: log, memtables, publication |
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
 //! | `lookup`, `read`, `value`, `explain` | point lookups, and what one did |
-//! | `cursor` | walking over keys |
+//! | `cursor`, `key_range` | walking over keys |
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
@@ -25,6 +25,7 @@ mod lookup;
 mod family;
 mod read;
 mod explain;
+mod key_range;
 mod cursor;
 mod commit;
 mod sealed;
@@ -61,6 +62,7 @@ pub use explain::{
 pub use family_handle::Family;
 pub use handle::Db;
 pub use ingest::{IngestReport, IngestedTable};
+pub use key_range::KeyRange;
 pub use properties::{LevelStats, MemoryStats, Stats};
 pub use read::ReadOptions;
 pub use snapshot::Snapshot;

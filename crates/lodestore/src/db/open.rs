@@ -54,7 +54,8 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let exists = list(&*fs, directory)?.is_some();
     if !exists && !options.create_if_missing {
-        return Err(Error::missing(format!("no database in {}", directory.display())));
+        let what = "create_if_missing is off";
+        return Err(Error::missing(format!("no database in {}, and {what}", directory.display())));
     }
     if !exists {
         create_directory_durably(&*fs, directory)
@@ -66,7 +67,9 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     let (state, identity) = match manifest::recover(&fs, directory) {
         Ok(_) if options.error_if_exists => {
             let directory = directory.display();
-            return Err(Error::invalid(format!("a database exists in {directory} already")));
+            return Err(Error::invalid(format!(
+                "a database exists in {directory} already, and error_if_exists is on"
+            )));
         }
         Ok(recovered) => {
             recovered.check_writable()?;

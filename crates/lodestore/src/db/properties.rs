@@ -292,8 +292,12 @@ impl Engine {
         let line = |text: &mut String, name: &str, value: String| {
             writeln!(text, "{name:<28} {value}").expect("a string takes what is written");
         };
-        line(&mut text, "write amplification", format!("{:.2}", stats.write_amplification()));
-        line(&mut text, "cache hit rate", format!("{:.1} %", 100.0 * stats.cache_hit_rate()));
+        if stats.user_bytes_written > 0 {
+            line(&mut text, "write amplification", format!("{:.2}", stats.write_amplification()));
+        }
+        if stats.cache_hits + stats.cache_misses > 0 {
+            line(&mut text, "cache hit rate", format!("{:.1} %", 100.0 * stats.cache_hit_rate()));
+        }
         for &counter in Counter::ALL {
             let value = self.shared.statistics.get(counter);
             if value > 0 {

@@ -131,6 +131,7 @@ impl Engine {
         let flushing = state.flushing_since.map(|begin| now.saturating_sub(begin));
         let compactions = state.at_work.values().map(|work| compaction(work, now)).collect();
         drop(state);
+        let (visible, snapshots) = (self.shared.visible.get(), &self.shared.snapshots);
         Status {
             pid: std::process::id(),
             unix_seconds: self.shared.scheduler.unix_seconds(),
@@ -140,6 +141,8 @@ impl Engine {
             cache_bytes: self.shared.cache.used_bytes() as u64,
             cache_bytes_max: self.shared.cache.capacity_bytes() as u64,
             flushing,
+            snapshots: snapshots.count(),
+            snapshot_lag: snapshots.oldest().map_or(0, |oldest| visible.saturating_sub(oldest)),
             errors: self.background_errors(),
             compactions,
             families: self.families.load().all().map(|of| family(of)).collect(),

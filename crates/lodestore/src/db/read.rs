@@ -20,6 +20,22 @@ use super::value::Value;
 use super::view::View;
 
 /// How a read is done.
+///
+/// ```
+/// # use lodestore::{Db, MemFs, Options, ReadOptions};
+/// # let fs = std::sync::Arc::new(MemFs::new());
+/// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+/// # let db = Db::open("db", options)?;
+/// db.put(b"user/ann", b"1")?;
+/// let then = ReadOptions::at(&db.snapshot());
+/// db.put(b"user/ann", b"2")?;
+/// db.put(b"user/bob", b"3")?;
+/// assert_eq!(db.get_with(&then, b"user/ann")?.as_deref(), Some(&b"1"[..]));
+///
+/// let users = ReadOptions { prefix: Some(b"user/".to_vec()), ..ReadOptions::default() };
+/// assert_eq!(db.range_with(&users, ..).count(), 2);
+/// # Ok::<(), lodestore::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// Read this state of the database instead of the newest.
@@ -43,6 +59,13 @@ impl Default for ReadOptions {
             upper_bound: None,
             prefix: None,
         }
+    }
+}
+
+impl ReadOptions {
+    /// Reads the state that `snapshot` keeps.
+    pub fn at(snapshot: &Snapshot) -> ReadOptions {
+        ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() }
     }
 }
 

@@ -49,8 +49,10 @@ impl SnapshotList {
     }
 }
 
-/// A state of the whole database that stays readable. Clones are the same
-/// snapshot; it is released when the last one goes.
+/// A state of the whole database that stays readable, with
+/// [`ReadOptions::at`](super::ReadOptions::at). Clones are the same snapshot; it
+/// is released when the last one goes. Until then nothing that it sees is thrown
+/// away: one that is kept for long makes the database grow.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     held: Arc<Held>,

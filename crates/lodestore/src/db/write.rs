@@ -336,7 +336,8 @@ impl Engine {
                 return Err(Error::missing(format!("family number {}", family.0)));
             };
             if kind == Kind::Merge && !memtable.merges {
-                return Err(Error::invalid("merge needs a family with a merge operator"));
+                let name = &memtable.family.name;
+                return Err(Error::invalid(format!("family {name:?} has no merge operator")));
             }
             let order = memtable.family.order();
             if kind == Kind::RangeDelete && order.compare(key, value).is_gt() {

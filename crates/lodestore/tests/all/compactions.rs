@@ -2,7 +2,10 @@
 //! goes on meanwhile, and what is left.
 
 use lodestore::fs::{Fault, FaultFs, Operation};
-use lodestore::{Counter, Db, Error, Fs, MemFs, Options, RateLimiter, Scheduler, WriteOptions};
+use lodestore::{
+    Compression, Counter, Db, Error, FilterAnswer, Fs, MemFs, Options, RateLimiter, ReadOptions,
+    Scheduler, WriteOptions,
+};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -213,4 +216,39 @@ fn a_failed_checkpoint_leaves_nothing() -> Result<(), Error> {
     let copy = Db::open("/copy", options(Arc::new(failing)))?;
     assert_eq!(copy.get(&[7])?.as_deref(), Some(&[1; 100][..]));
     Ok(())
+}
+
+/// Tables that are where they belong keep what they were written with through
+/// any compaction; rewriting gives them the options of now, and changes nothing
+/// else.
+#[test]
+fn rewriting_applies_the_options_of_now() -> Result<(), Error> {
+    let fs: Arc<dyn Fs> = Arc::new(MemFs::new());
+    let mut options = Options { create_if_missing: true, fs, ..Options::default() };
+    options.family.compression = Compression::None;
+    options.family.filter_bits_per_key = 0;
+    let db = Db::open(ROOT, options)?;
+    for n in 0..2_000u32 {
+        db.put(&n.to_be_bytes(), &[7; 100])?;
+    }
+    let snapshot = db.snapshot();
+    db.put(&7u32.to_be_bytes(), b"new")?;
+    db.compact_range(None, None)?;
+    let bytes = db.stats().table_bytes();
+    db.set_family_options(&[("compression", "zstd:3"), ("filter_bits_per_key", "10")])?;
+    db.compact_range(Some(&100u32.to_be_bytes()), None)?;
+    db.rewrite_range(Some(b"zzzz"), None)?;
+    let kept = db.stats().table_bytes();
+    assert!(kept > bytes / 2, "{kept} of {bytes}: nothing asked for a rewrite");
+    db.rewrite_range(None, None)?;
+    let rewritten = db.stats().table_bytes();
+    assert!(rewritten < bytes / 4, "{rewritten} of {bytes}");
+    assert!(db.property("lodestore.tables").is_some_and(|tables| !tables.contains("codec none")));
+    let told = db.explain(&ReadOptions::default(), &[0, 0, 0, 50, 1])?;
+    assert!(told.places.iter().any(|place| place.filter == FilterAnswer::Denied), "{told}");
+    let (key, then) = (7u32.to_be_bytes(), ReadOptions::at(&snapshot));
+    assert_eq!(db.get(&key)?.as_deref(), Some(&b"new"[..]));
+    assert_eq!(db.get_with(&then, &key)?.as_deref(), Some(&[7; 100][..]));
+    assert_eq!(db.range(..).count(), 2_000);
+    db.verify().map(drop)
 }

@@ -61,6 +61,7 @@ struct Reached {
     ingested_read_after_reopening: usize,
     options_changed: usize,
     memory_limits_changed: usize,
+    rewritten: usize,
     prefix_tables_skipped: u64,
     row_hits: u64,
     gaps_remembered: u64,
@@ -237,6 +238,7 @@ impl Reached {
                     self.memory_limits_changed += usize::from(changes.iter().any(is_limit));
                     self.options_changed += 1;
                 }
+                Command::Compact { rewrite: true, .. } => self.rewritten += 1,
                 Command::Open { settings, .. } => {
                     let mut knobs = settings.knobs.iter();
                     let given = knobs.find(|(name, _)| name == "prefix_extractor");
@@ -330,6 +332,7 @@ impl Reached {
             ("ingested_read_after_reopening", self.ingested_read_after_reopening),
             ("options_changed", self.options_changed),
             ("memory_limits_changed", self.memory_limits_changed),
+            ("rewritten", self.rewritten),
             ("prefix_tables_skipped", self.prefix_tables_skipped as usize),
             ("row_hits", self.row_hits as usize),
             ("gaps_remembered", self.gaps_remembered as usize),

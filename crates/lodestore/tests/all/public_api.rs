@@ -2,9 +2,10 @@
 //! `testdata` say for every surface; here are the shapes of the Rust API.
 
 use lodestore::{
-    AddU64, Cache, Db, Error, FamilyOptions, MemFs, Options, ReadOptions, Scheduler, Statistics,
-    WriteBatch, WriteOptions,
+    AddU64, Cache, Db, Error, FamilyOptions, MemFs, Options, Range, ReadOptions, Scheduler,
+    Statistics, WriteBatch, WriteOptions,
 };
+use std::ops::Bound;
 use std::sync::Arc;
 use testkit::temp_dir::TempDir;
 
@@ -27,6 +28,24 @@ fn a_database_is_opened_written_and_read() -> Result<(), Error> {
     drop(db);
     let db = Db::open(directory.path().join("db"), options)?;
     assert_eq!(db.get(b"banana")?.as_deref(), Some(&b"yellow"[..]));
+    Ok(())
+}
+
+/// Opening makes a database, or refuses to, as it was told; a refusal changes
+/// nothing and says which option would have let it.
+#[test]
+fn opening_makes_a_database_only_if_asked() -> Result<(), Error> {
+    let options = in_memory();
+    let careful = Options { create_if_missing: false, ..options.clone() };
+    let refused = Db::open("/api", careful.clone()).expect_err("there is none");
+    assert!(matches!(refused, Error::Missing { .. }));
+    assert!(refused.to_string().contains("create_if_missing"), "{refused}");
+    assert!(!options.fs.list("/api".as_ref()).is_ok_and(|names| !names.is_empty()));
+    let new = Options { error_if_exists: true, ..options.clone() };
+    Db::open("/api", new.clone())?.put(b"k", b"v")?;
+    let refused = Db::open("/api", new).expect_err("there is one");
+    assert!(refused.to_string().contains("error_if_exists"), "{refused}");
+    assert!(Db::open("/api", careful)?.get(b"k")?.is_some());
     Ok(())
 }
 
@@ -112,6 +131,73 @@ fn a_snapshot_is_read_through_its_clone() -> Result<(), Error> {
     let mut cursor = db.cursor_with(at);
     cursor.seek(b"k");
     assert_eq!(cursor.value(), b"1");
+    Ok(())
+}
+
+/// Every form of a range means what it means elsewhere, whatever its keys are
+/// made of; both ends, and from both ends.
+#[test]
+fn ranges_are_given_as_they_are_elsewhere() -> Result<(), Error> {
+    let db = Db::open("/api", in_memory())?;
+    for key in ["a", "b", "c", "d"] {
+        db.put(key.as_bytes(), b"1")?;
+    }
+    let keys = |range: Range| -> String {
+        range.map(|entry| String::from_utf8(entry.expect("it is read").0).expect("text")).collect()
+    };
+    assert_eq!(keys(db.range(..)), "abcd");
+    assert_eq!(keys(db.range("b"..)), "bcd");
+    assert_eq!(keys(db.range(.."c")), "ab");
+    assert_eq!(keys(db.range(..=b"c")), "abc");
+    assert_eq!(keys(db.range(b"b".to_vec()..b"d".to_vec())), "bc");
+    assert_eq!(keys(db.range(&b"b"[..]..=&b"d"[..])), "bcd");
+    assert_eq!(keys(db.range((Bound::Excluded("b"), Bound::Unbounded))), "cd");
+    let back: Result<Vec<_>, Error> = db.range("b".."d").rev().collect();
+    assert_eq!(back?.first().map(|(key, _)| &key[..]), Some(&b"c"[..]));
+    Ok(())
+}
+
+/// A range with options is of the snapshot's state, and within bounds and
+/// prefix of the options where these are narrower.
+#[test]
+fn a_range_keeps_to_its_options() -> Result<(), Error> {
+    let db = Db::open("/api", in_memory())?;
+    for key in ["a/1", "a/2", "b/1"] {
+        db.put(key.as_bytes(), b"old")?;
+    }
+    let then = ReadOptions::at(&db.snapshot());
+    db.put(b"a/3", b"new")?;
+    db.delete(b"a/1")?;
+    let count = |options: &ReadOptions| db.range_with(options, ..).count();
+    assert_eq!((count(&then), count(&ReadOptions::default())), (3, 3));
+    let prefix = ReadOptions { prefix: Some(b"a/".to_vec()), ..then.clone() };
+    assert_eq!((count(&prefix), db.range_with(&prefix, "a/2"..).count()), (2, 1));
+    let bounds = ReadOptions {
+        lower_bound: Some(b"a/2".to_vec()),
+        upper_bound: Some(b"b".to_vec()),
+        ..then
+    };
+    assert_eq!((count(&bounds), db.range_with(&bounds, "a".."z").count()), (1, 1));
+    assert_eq!(db.range_with(&bounds, "a/21"..).count(), 0);
+    Ok(())
+}
+
+/// A program that does not know whether it runs for the first time gets its
+/// family, made with the options that it opened the database with.
+#[test]
+fn a_family_is_found_or_created() -> Result<(), Error> {
+    let adding = FamilyOptions { merge_operator: Some(Arc::new(AddU64)), ..Default::default() };
+    let families = [("counts".to_string(), adding)].into();
+    let options = Options { families, ..in_memory() };
+    for run in 1..=3u64 {
+        let db = Db::open("/api", options.clone())?;
+        let counts = db.family_or_create("counts")?;
+        counts.merge(b"runs", &1u64.to_le_bytes())?;
+        assert_eq!(counts.get(b"runs")?.as_deref(), Some(&run.to_le_bytes()[..]));
+        assert!(db.family_or_create("").is_err());
+        let told = db.merge(b"runs", b"1").expect_err("the default family has no operator");
+        assert!(told.to_string().contains("\"default\""), "{told}");
+    }
     Ok(())
 }
 

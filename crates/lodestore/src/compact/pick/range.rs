@@ -3,7 +3,9 @@
 //!
 //! The walk advances with each plan that it gives and never goes back, so that
 //! it ends although writes go on. At the deepest level, tables with tombstones
-//! are rewritten in place: nothing else would ever drop these.
+//! are rewritten in place: nothing else would ever drop these. So are, on
+//! request, all others that are older than the walk: nothing else would ever
+//! give them the options that hold now.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ pub(crate) struct RangeWalk {
     first: Option<Vec<u8>>,
     last: Option<Vec<u8>>,
     level: usize,
+    /// Tables with a lower number are rewritten also where nothing asks for it.
+    rewritten_below: u64,
     /// How far this level was seen to.
     done_to: Option<InternalKey>,
 }
@@ -39,7 +43,13 @@ pub(crate) struct RangeWalk {
 impl RangeWalk {
     pub(crate) fn new(first: Option<&[u8]>, last: Option<&[u8]>) -> RangeWalk {
         let (first, last) = (first.map(<[u8]>::to_vec), last.map(<[u8]>::to_vec));
-        RangeWalk { first, last, level: 0, done_to: None }
+        RangeWalk { first, last, level: 0, rewritten_below: 0, done_to: None }
+    }
+
+    /// The same, and every table of a number below `number` is rewritten. With a
+    /// number that the next table gets, none is rewritten twice at one level.
+    pub(crate) fn rewriting(self, number: u64) -> RangeWalk {
+        RangeWalk { rewritten_below: number, ..self }
     }
 
     /// The next plan. It is taken for carried out when this is called again.
@@ -105,17 +115,18 @@ impl RangeWalk {
         if self.level == 0 {
             return self.with_their_groups(picker, &overlapping);
         }
-        let only_tombstones = self.is_deepest(picker.version);
+        let in_place = self.is_deepest(picker.version);
+        let is_old = |table: &TableFile| table.meta.number < self.rewritten_below;
         let wanted = overlapping
             .into_iter()
             .filter(|table| self.is_ahead(picker, table))
-            .filter(|table| !only_tombstones || has_tombstones(table));
+            .filter(|table| !in_place || has_tombstones(table) || is_old(table));
         let mut bytes = 0u64;
         let mut tables = Vec::new();
         for table in wanted {
             bytes = bytes.saturating_add(table.meta.bytes);
             // Tables rewritten in place need not be neighbours: one at a time.
-            let enough = bytes > picker.limits.grandparent_bytes_max() || only_tombstones;
+            let enough = bytes > picker.limits.grandparent_bytes_max() || in_place;
             if enough && !tables.is_empty() {
                 break;
             }
