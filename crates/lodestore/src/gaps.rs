@@ -55,6 +55,17 @@ impl Edge {
         Edge { key: key.to_vec(), after: true }
     }
 
+    pub(crate) fn move_before(&mut self, key: &[u8]) {
+        self.after = false;
+        self.key.clear();
+        self.key.extend_from_slice(key);
+    }
+
+    pub(crate) fn move_after(&mut self, key: &[u8]) {
+        self.move_before(key);
+        self.after = true;
+    }
+
     /// With the key: no entry is between this place and there, and all versions
     /// of the key are on one side of it.
     pub(crate) fn trailer(&self) -> Trailer {

@@ -226,11 +226,11 @@ impl VisibleCursor {
             if sequence_of(trailer) > self.sequence
                 || skipping && self.inner.user_key() == &self.key[..]
             {
-                self.pass_forward(run);
+                self.pass_forward(run, skipping);
                 continue;
             }
             if skipping && !self.order.is_bytewise() && self.is_at_key() {
-                self.pass_forward(run);
+                self.pass_forward(run, skipping);
                 continue;
             }
             if self.is_past_upper() {
@@ -240,7 +240,7 @@ impl VisibleCursor {
                 Ok(false) => {}
                 Ok(true) => {
                     hidden += 1;
-                    self.pass_forward(run);
+                    self.pass_forward(run, skipping);
                     self.pass_hidden_forward(hidden);
                     continue;
                 }
@@ -255,7 +255,7 @@ impl VisibleCursor {
                     self.key.clear();
                     self.key.extend_from_slice(self.inner.user_key());
                     skipping = true;
-                    self.pass_forward(run);
+                    self.pass_forward(run, skipping);
                 }
                 Some(Kind::Merge) => return self.merge_forward(),
                 _ => return self.fail(unreadable_kind(trailer)),

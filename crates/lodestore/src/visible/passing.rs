@@ -81,25 +81,28 @@ impl Run {
 }
 
 impl VisibleCursor {
-    /// Goes on from an entry that shows nothing.
+    /// Goes on from an entry that shows nothing. With `skipping`, so does every
+    /// version of `self.key`.
     #[inline]
-    pub(super) fn pass_forward(&mut self, run: &mut Run) {
+    pub(super) fn pass_forward(&mut self, run: &mut Run, skipping: bool) {
         run.steps += 1;
         if run.steps < run.look_at {
             self.inner.next();
         } else {
-            self.look_forward(run);
+            self.look_forward(run, skipping);
         }
     }
 
     #[cold]
-    fn look_forward(&mut self, run: &mut Run) {
+    fn look_forward(&mut self, run: &mut Run, skipping: bool) {
         if self.is_newer_value(self.inner.trailer()) {
             run.end_claim(Some(Edge::before(self.inner.user_key())));
         }
-        if !self.leap(run, Direction::Forward) {
+        // That key may be there: it was returned before.
+        let is_looked_at = skipping && self.is_at_key();
+        if !self.leap(run, Direction::Forward, is_looked_at) {
             if let Some(claimed) = &mut run.claimed {
-                claimed.seen = Edge::after(self.inner.user_key());
+                claimed.seen.move_after(self.inner.user_key());
             }
             self.inner.next();
         }
@@ -121,17 +124,18 @@ impl VisibleCursor {
             run.end_claim(Some(Edge::after(&self.key)));
         }
         if let Some(claimed) = &mut run.claimed {
-            claimed.seen = Edge::before(&self.key);
+            claimed.seen.move_before(&self.key);
         }
         if self.inner.valid() {
-            self.leap(run, Direction::Reverse);
+            self.leap(run, Direction::Reverse, false);
         }
         run.plan();
     }
 
     /// If a gap is known here, goes to its end; if the run is long, claims what
-    /// follows and looks at it anew. False if the inner cursor has not moved.
-    fn leap(&mut self, run: &mut Run, direction: Direction) -> bool {
+    /// follows, without the key here if it `is_looked_at`, and looks at it anew.
+    /// False if the inner cursor has not moved.
+    fn leap(&mut self, run: &mut Run, direction: Direction, is_looked_at: bool) -> bool {
         if run.steps < run.find_at {
             return false;
         }
@@ -146,11 +150,9 @@ impl VisibleCursor {
         if run.claimed.is_some() || passed.is_none() && run.steps < CLAIM_STEPS {
             return false;
         }
-        // These may be older versions of a key that is there.
-        let is_known = direction == Direction::Forward && self.is_at_key();
-        let begin = passed.unwrap_or_else(|| match direction {
-            Direction::Forward if !is_known => Edge::before(key),
-            _ => Edge::after(key),
+        let begin = passed.unwrap_or_else(|| match (direction, is_looked_at) {
+            (Direction::Forward, false) | (Direction::Reverse, true) => Edge::before(key),
+            (Direction::Forward, true) | (Direction::Reverse, false) => Edge::after(key),
         });
         let Some(claim) = self.memory.claim(&begin, direction) else { return false };
         self.go_to(&begin, direction);

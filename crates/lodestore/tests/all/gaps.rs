@@ -229,6 +229,24 @@ fn versions_of_a_key_that_is_there_are_no_gap() {
     }
 }
 
+/// What a cursor was at before does not count where it comes to it anew.
+#[test]
+fn a_key_that_is_come_to_again_is_there() {
+    let db = Db::open("/gaps", options()).unwrap();
+    db.put(&key(2_000), b"old").unwrap();
+    let at = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
+    db.delete(&key(2_000)).unwrap();
+    let mut cursor = db.cursor_with(at);
+    for new in 0..100 {
+        db.put(&key(1_900 + new), b"new").unwrap();
+        cursor.seek(&key(2_000));
+        assert_eq!(cursor.key(), key(2_000));
+        cursor.seek(&key(1_900));
+        assert!(cursor.valid(), "after {new} newer keys");
+        assert_eq!(cursor.key(), key(2_000));
+    }
+}
+
 /// A snapshot that is older than the deletes sees what they deleted, whatever
 /// others remember.
 #[test]
