@@ -5,9 +5,10 @@
 mod lode;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lode::{Place, Ran, lode, text};
-use lodestore::{Db, FamilyOptions, Options};
+use lodestore::{Comparator, Db, FamilyOptions, KeyOrder, Options};
 use serde_json::Value;
 
 const KEYS: usize = 5_000;
@@ -112,6 +113,47 @@ fn a_damaged_table_is_dumped_as_far_as_it_goes() {
     assert!(objects(&ran).len() > 10);
     std::fs::write(&table, b"no table at all").expect("it can be written");
     lode(&["db", "dump-table", text(&table)]).expect(4);
+}
+
+#[derive(Debug)]
+struct Backwards;
+
+impl Comparator for Backwards {
+    fn name(&self) -> &str {
+        "test.Backwards"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        b.cmp(a)
+    }
+}
+
+/// Where the order of keys is a program's own, a table cannot be read without
+/// it, and the error says so and names it; log and manifest can be dumped.
+#[test]
+fn tables_in_an_order_of_a_programs_own_are_refused_by_its_name() {
+    let place = Place::new();
+    let order = KeyOrder::Custom(Arc::new(Backwards));
+    let family = FamilyOptions { order, ..FamilyOptions::default() };
+    let options = Options { create_if_missing: true, family, ..Options::default() };
+    let db = Db::open(place.path("db"), options).expect("it opens");
+    db.put(b"a", b"1").expect("it is put");
+    db.put(b"b", b"2").expect("it is put");
+    db.flush().expect("it is flushed");
+    db.put(b"logged", b"3").expect("it is put");
+    drop(db);
+    let table = largest(files(&place, ".table"));
+    for ran in [lode(&["db", "dump-table", text(&table)]), place.db(&["find", "a"])] {
+        let said = &ran.expect(3).err;
+        for part in ["test.Backwards", "no other order than leveldb.BytewiseComparator"] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+    let log = largest(files(&place, ".wal"));
+    let ran = lode(&["db", "dump-log", text(&log)]).expect(0);
+    assert!(ran.text().contains("put\tlogged\t3\n"), "{}", ran.text());
+    let ran = place.db(&["dump-manifest"]).expect(0);
+    assert!(ran.text().contains("ordered by test.Backwards"), "{}", ran.text());
 }
 
 /// A segment of the log shows its records; lost ones are told.

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::target::Target;
 use crate::Done;
+use crate::failure::Failure;
 use crate::output::Output;
 
 /// `lode db dump-table`
@@ -65,11 +66,26 @@ impl Shown {
     }
 }
 
+/// What to say where keys turn out to be in an order of a program's own: an
+/// order is code, and a file has its name only.
+pub fn unknown_order(error: Error) -> Failure {
+    match error {
+        Error::InvalidArgument { what } => Failure::Error(format!(
+            "{what}: lode knows no other order than {}; the program whose order it is can read it \
+             with lodestore::inspect, and dump-log and dump-manifest need none",
+            KeyOrder::Bytewise.name()
+        )),
+        error => error.into(),
+    }
+}
+
 /// Prints a table: what it says of itself, whether it is sound, its entries.
-/// # Errors: `Corruption` for the first thing that is wrong.
+/// # Errors: `Corruption` for the first thing that is wrong; an order that this
+/// program does not know.
 pub fn table(target: &Target, dump: &DumpTable) -> Done {
     let fs = target.fs();
-    let table = TableFile::open(&*fs, &target.file(&dump.file), KeyOrder::Bytewise)?;
+    let file = target.file(&dump.file);
+    let table = TableFile::open(&*fs, &file, KeyOrder::Bytewise).map_err(unknown_order)?;
     let mut output = target.output();
     let sound = if dump.no_verify { Ok(()) } else { table.verify() };
     properties(&mut output, &table.properties())?;

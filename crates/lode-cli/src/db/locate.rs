@@ -10,7 +10,7 @@ use lodestore::{
 };
 use serde_json::{Map, Value, json};
 
-use super::dump::version;
+use super::dump::{unknown_order, version};
 use super::target::Target;
 use crate::Done;
 use crate::failure::Failure;
@@ -34,7 +34,8 @@ pub struct Explain {
 pub fn find(target: &Target, find: &Find) -> Done {
     let key = target.bytes(&find.key)?;
     let order = KeyOrder::Bytewise;
-    let found = inspect::find(&target.fs(), target.path()?, target.family(), &order, &key)?;
+    let found = inspect::find(&target.fs(), target.path()?, target.family(), &order, &key);
+    let found = found.map_err(unknown_order)?;
     let mut output = target.output();
     for Found { place, entry, .. } in &found {
         let mut object = Map::new();

@@ -28,8 +28,9 @@ use super::write::CommitQueue;
 /// One open database.
 ///
 /// Locks, in the order in which they may be taken while another is held:
-/// `commit`, then `background`, then `options_files`, `options`, and those
-/// inside `versions`, `logs`, a family's views and its pacer, the limiter.
+/// the publisher's thread, then `commit`, then `background`, then
+/// `options_files`, `options`, and those inside `versions`, `logs`, a family's
+/// views and its pacer, the limiter.
 pub(crate) struct Engine {
     /// What holds now, but for families: each has its own.
     pub(crate) options: Mutex<Options>,

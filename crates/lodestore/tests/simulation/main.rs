@@ -5,8 +5,11 @@
 //! that. `SIMULATION_SEED` and `SIMULATION_SEEDS` in the environment say which.
 #![cfg(simulation)]
 
+mod bursts;
 mod gaps;
+mod one_step;
 mod run;
+mod tables;
 
 use run::{Crash, Outcome, simulate};
 
@@ -44,4 +47,20 @@ fn a_seed_repeats_its_run_exactly() {
         let other = simulate(seed + 1000, Crash::PowerLoss);
         assert_ne!(a.trace, other.trace, "another seed gives another run");
     }
+}
+
+/// Tables that are ingested into two families come at once to every reader:
+/// whoever sees them in one family finds them in the other from then on, and
+/// what a snapshot shows never changes.
+#[test]
+fn an_ingest_is_one_step_to_every_reader() {
+    let first = number("SIMULATION_SEED", 1);
+    let seeds = number("SIMULATION_SEEDS", 60);
+    let mut total = one_step::Seen::default();
+    for seed in first..first + seeds {
+        println!("SIMULATION_SEED={seed} SIMULATION_SEEDS=1 repeats this run");
+        total.add(&one_step::simulate(seed));
+    }
+    println!("{seeds} seeds from {first}: {total:?}");
+    assert!(total.reads > 0 && total.between > 0 && total.changes > 0 && total.compactions > 0);
 }

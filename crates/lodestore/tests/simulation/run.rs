@@ -1,7 +1,6 @@
 //! One simulated run: writers, a reader, a crash, a recovery, a judgement.
 
-mod tables;
-
+use crate::tables;
 use lodestore::{Db, Error, MemFs, Options, ReadOptions, Result, Scheduler, WriteOptions};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::thread;

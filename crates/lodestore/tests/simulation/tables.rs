@@ -1,10 +1,13 @@
 //! Tables that are ingested into two families at once, beside the writers.
 
-use lodestore::{Db, Family, IngestOptions, Options, ReadOptions, Result, TableWriter, WriteBatch};
+use lodestore::{
+    Db, DbCursor, Family, IngestOptions, Options, ReadOptions, Result, TableWriter, WriteBatch,
+};
 use std::sync::{Arc, Mutex};
 use testkit::load::Contents;
 
-const CALLS: u64 = 4;
+/// Calls that are made.
+pub const CALLS: u64 = 4;
 const NAMES: [&str; 2] = ["left", "right"];
 const KEYS: [&[u8]; 3] = [b"a", b"m", b"z"];
 /// Written, without a sync, before each call: between the keys of its tables.
@@ -23,7 +26,7 @@ pub type Log = Arc<Mutex<Vec<Ingested>>>;
 
 /// The families that the tables are of.
 #[derive(Clone)]
-pub struct Pair([Family; 2]);
+pub struct Pair(pub [Family; 2]);
 
 impl Pair {
     /// The families of `db`, which is new.
@@ -43,6 +46,64 @@ impl Pair {
         }
         assert!(numbers.iter().all(|n| *n == numbers[0]), "half of a call is seen: {numbers:?}");
         Ok(numbers[0])
+    }
+}
+
+/// The ways in which a family can be read.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// By `get`.
+    Get,
+    /// By `multi_get`.
+    MultiGet,
+    /// By a cursor.
+    Cursor,
+}
+
+/// A read of one family that has begun.
+pub enum Reading {
+    /// Its values are there.
+    Values(Vec<Option<Vec<u8>>>),
+    /// Its state is held.
+    Cursor(DbCursor),
+}
+
+impl Reading {
+    /// Begins to read `family`.
+    pub fn begin(family: &Family, way: Way, at: &ReadOptions) -> Result<Reading> {
+        let owned = |value: Option<lodestore::Value>| value.map(|value| value.to_vec());
+        Ok(match way {
+            Way::Get => Reading::Values(vec![family.get_with(at, KEYS[1])?.map(|v| v.to_vec())]),
+            Way::MultiGet => {
+                let values = family.multi_get_with(at, &KEYS).into_iter();
+                Reading::Values(values.map(|value| value.map(owned)).collect::<Result<_>>()?)
+            }
+            Way::Cursor => Reading::Cursor(family.cursor_with(at.clone())),
+        })
+    }
+
+    /// The last call that is seen, and seen whole; 0 before the first.
+    pub fn call(self) -> Result<u64> {
+        let values = match self {
+            Reading::Values(values) => values,
+            Reading::Cursor(mut cursor) => {
+                let mut values = Vec::new();
+                cursor.first();
+                while cursor.valid() {
+                    if cursor.key() != NOISE {
+                        values.push(Some(cursor.value().to_vec()));
+                    }
+                    cursor.next();
+                }
+                cursor.status()?;
+                assert!(values.is_empty() || values.len() == KEYS.len(), "half of a table");
+                values
+            }
+        };
+        let numbers: Vec<u64> =
+            values.iter().map(|value| value.as_deref().map_or(0, number)).collect();
+        assert!(numbers.iter().all(|n| *n == numbers[0]), "half of a table is seen: {numbers:?}");
+        Ok(numbers.first().copied().unwrap_or(0))
     }
 }
 
