@@ -30,6 +30,9 @@ pub fn text(settings: &Settings, directory: &Directory) -> String {
     row("FileSize:", format!("{:.1} MB (estimated)", mib(keys as f64 + compressed)));
     row("Threads:", settings.threads.to_string());
     row("Engine:", engine(settings));
+    if let Some(path) = &settings.options_file {
+        row("Options:", path.display().to_string());
+    }
     row("Directory:", place(directory));
     if cfg!(debug_assertions) {
         row("WARNING:", "built without optimization: figures mean nothing".to_string());

@@ -36,7 +36,7 @@ struct Lode {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Measure the engine with the benchmarks of LevelDB's db_bench
+    /// Measure the engine with the benchmarks of LevelDB's and RocksDB's db_bench
     #[command(after_help = lode_bench::benchmarks_help())]
     Bench(Box<bench::Bench>),
     /// Read and change a database

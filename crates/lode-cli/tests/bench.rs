@@ -229,6 +229,23 @@ fn memory_is_told_as_it_is() {
     assert!(ran.err.contains("row cache 4.0 MiB") && ran.err.contains("row cache hit rate"));
 }
 
+/// A run with options of a file says so: its figures are not those of the
+/// defaults.
+#[test]
+fn a_file_of_options_is_told() {
+    let place = Place::new();
+    let path = place.path("tuned");
+    std::fs::write(&path, "[family]\nblock_bytes = 8KiB\n").expect("it can be written");
+    let flags = ["bench", "--num=100", "--benchmarks=fillseq", "--json", "--options_file"];
+    let ran = lode(&[&flags[..], &[text(&path)]].concat()).expect(0);
+    let settings = &ran.json()["settings"];
+    assert_eq!(
+        (&settings["block_bytes"], &settings["options_file"]),
+        (&8192.into(), &text(&path).into())
+    );
+    assert!(ran.err.contains(&format!("Options:    {}", text(&path))), "{}", ran.err);
+}
+
 /// filluniquerandom writes every key, in one thread, and in random order.
 #[test]
 fn unique_fill_writes_every_key() {

@@ -44,6 +44,10 @@ fn options_come_from_a_file() {
     let property = ["property", "lodestore.options", "--options", path];
     let shown = place.db(&property).expect(0);
     assert!(shown.text().contains("memtable_bytes = 3MiB"), "{}", shown.text());
+    // Such a file may be what a program leaves that tells how it is doing.
+    std::fs::write(&file, "[database]\nstatus_interval = 1s\n").unwrap();
+    assert_eq!(place.db(&["get", "a", "--options", path]).expect(0).text(), "1\n");
+    place.db(&["space", "--options", path]).expect(0);
     std::fs::write(&file, "[family]\nmemtable_byte = 3MiB\n").unwrap();
     let refused = place.db(&["put", "b", "1", "--options", path]).expect(3);
     let expected = "line 2: there is no option memtable_byte; did you mean memtable_bytes?";

@@ -99,6 +99,9 @@ fn read_only_changes_nothing() {
         assert!(ran.text().contains("All 600 reads found the value"), "{}", ran.text());
         assert!(!ran.text().contains("add:"), "{}", ran.text());
     }
+    let options = pulse.place.path("options");
+    fs::write(&options, "[database]\nstatus_interval = 1s\n").expect("it can be written");
+    pulse.run(&["--read-only", "--rounds", "1", "--options", text(&options)]).expect(0);
     assert!(contents() == before);
     let again = pulse.run(&["--rounds", "1", "--json"]).expect(0).json();
     assert_eq!(again["rounds"][0]["round"], 5);

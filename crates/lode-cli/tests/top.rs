@@ -18,16 +18,19 @@ fn open(place: &Place, status: bool) -> Db {
     Db::open(place.path("db"), options).expect("it opens")
 }
 
-/// A frame as JSON, once `is_wanted`.
+/// A frame as JSON, once `is_wanted`. A benchmark that starts empties its
+/// directory: for a moment there may be no database in it.
 fn object_when(directory: &Path, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    let mut last = None;
     for _ in 0..200 {
-        let object = lode(&["top", "--once", "--json", text(directory)]).expect(0).json();
-        if is_wanted(&object) {
-            return object;
+        let ran = lode(&["top", "--once", "--json", text(directory)]);
+        if ran.code == 0 && is_wanted(&ran.json()) {
+            return ran.json();
         }
+        last = Some(ran);
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("lode top never showed what it should");
+    panic!("lode top never showed what it should, at last {last:?}");
 }
 
 /// What the process tells is shown, in a frame that fits into 80 columns.

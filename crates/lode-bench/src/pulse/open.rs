@@ -55,6 +55,10 @@ pub fn open(surroundings: &Surroundings, access: Access) -> Result<Opened, Bench
         status_interval: surroundings.status.then_some(STATUS_INTERVAL).or(options.status_interval),
         ..options
     };
+    if access == Access::Read {
+        // Who writes nothing tells nobody how it is, whatever the file says.
+        options.status_interval = None;
+    }
     if let Some(bytes) = surroundings.cache_size {
         if options.memory_bytes.is_some() {
             let what = "--cache-size: memory_bytes in the file of --options sizes the cache";

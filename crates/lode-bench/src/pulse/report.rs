@@ -1,7 +1,7 @@
 //! What a run came to: the lines, the summary, and the document of `--json`.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Choices {
     pub memory_limit_bytes: Option<u64>,
     /// Block cache, if not the engine's default.
     pub cache_bytes: Option<u64>,
+    /// The file that the engine's options come from.
+    pub options_file: Option<PathBuf>,
 }
 
 /// One round.
@@ -245,8 +247,14 @@ impl Report {
         if self.choices.read_only {
             how.push_str(", nothing is written");
         }
+        if self.choices.sync {
+            how.push_str(", writes are durable");
+        }
         rows.push(("Mode", how));
         rows.push(("Memory", self.memory()));
+        if let Some(path) = &self.choices.options_file {
+            rows.push(("Options", path.display().to_string()));
+        }
         if self.settle_seconds >= 0.5 {
             rows.push(("Waited", format!("{} for compactions", seconds_text(self.settle_seconds))));
         }
@@ -262,8 +270,10 @@ impl Report {
             Some(bytes) => format!("limited to {}, page cache included", bytes_text(bytes)),
             None => "not limited".to_string(),
         };
+        let cache = self.choices.cache_bytes;
+        let cache = cache.map_or(String::new(), |b| format!(", block cache {}", bytes_text(b)));
         let dropped = ", the database is taken out of the page cache before each round";
-        limit + if self.choices.drop_caches { dropped } else { "" }
+        limit + &cache + if self.choices.drop_caches { dropped } else { "" }
     }
 
     /// What is printed before the first round.
@@ -369,7 +379,8 @@ pub mod tests {
             sync: false,
             drop_caches: true,
             memory_limit_bytes: Some(1 << 30),
-            cache_bytes: None,
+            cache_bytes: Some(64 << 20),
+            options_file: Some("tuned".into()),
         };
         let mut report = Report::new(&stream, Path::new("/data/<utxo> & more"), choices);
         report.rounds = [1.5, 2.5].into_iter().map(round).collect();
@@ -415,7 +426,10 @@ pub mod tests {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
         let header = report().header_text();
-        assert!(header.contains("limited to 1.0 GiB, page cache included, the database"));
+        assert!(
+            header.contains("limited to 1.0 GiB, page cache included, block cache 64.0 MiB, the")
+        );
+        assert!(header.contains("Options:    tuned\n"), "{header}");
         let mut stopped = report();
         stopped.rounds.clear();
         stopped.complete = false;

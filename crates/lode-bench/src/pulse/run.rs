@@ -179,6 +179,7 @@ impl<'a> Run<'a> {
             drop_caches: flags.drop_caches,
             memory_limit_bytes: flags.surroundings.memory_limit,
             cache_bytes: flags.surroundings.cache_size,
+            options_file: flags.surroundings.options.clone(),
         };
         let mut report = Report::new(&self.state.stream, path, choices);
         report.rounds_before = self.state.rounds;

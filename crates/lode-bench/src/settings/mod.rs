@@ -64,6 +64,8 @@ pub struct Settings {
     pub directory: Option<PathBuf>,
     /// True if the database is not to be emptied.
     pub keep: bool,
+    /// The file that these come from, if it is one.
+    pub options_file: Option<PathBuf>,
     /// Options of the engine.
     pub engine: Options,
     /// The codec, with its name.
@@ -151,6 +153,7 @@ impl Settings {
             seed: flags.seed,
             directory: flags.db.clone(),
             keep: flags.use_existing_db,
+            options_file: flags.engine.options_file.clone(),
             engine,
             codec,
             comparisons,

@@ -68,7 +68,7 @@ pub fn run(target: &Target, space: &Space) -> Done {
         let names: Vec<String> = survey.families.iter().map(|f| f.info.name.clone()).collect();
         return Err(no_family(name, &names));
     }
-    let options = target.options()?;
+    let options = target.options_for_reading()?;
     let db = match space.samples {
         0 => None,
         _ => Some(Db::open_read_only(path, options)?),

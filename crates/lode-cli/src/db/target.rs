@@ -100,9 +100,15 @@ impl Target {
         Ok(self.options.as_deref().map(Options::load).transpose()?.unwrap_or_default())
     }
 
+    /// The same, for an opening that writes nothing: it tells nobody how it is.
+    /// (The file may be the one that the database keeps of a program that does.)
+    pub fn options_for_reading(&self) -> Result<Options, Failure> {
+        Ok(Options { status_interval: None, ..self.options()? })
+    }
+
     /// Opens the database for reading only: nothing in it changes.
     pub fn open_for_reading(&self) -> Result<(Db, Family), Failure> {
-        let db = Db::open_read_only(self.path()?, self.options()?)?;
+        let db = Db::open_read_only(self.path()?, self.options_for_reading()?)?;
         let family = db.family(self.family()).ok_or_else(|| self.no_family(&db))?;
         Ok((db, family))
     }
