@@ -30,6 +30,9 @@ pub(crate) struct Recovered {
     pub(crate) state: State,
     /// Its `edit` is the last edit applied.
     pub(crate) identity: ManifestIdentity,
+    /// Number of the last edit of its checkpoint: those after it were made while
+    /// this manifest was in use.
+    pub(crate) checkpoint_edit: u64,
     /// The manifest's path.
     pub(crate) path: PathBuf,
     /// Bytes at the end that were left out.
@@ -47,6 +50,18 @@ pub(crate) struct TornTail {
 }
 
 impl Recovered {
+    /// What there is before a database's first manifest.
+    pub(crate) fn nothing(directory: &Path, identity: ManifestIdentity) -> Recovered {
+        Recovered {
+            state: State::default(),
+            identity,
+            checkpoint_edit: 0,
+            path: filename::current_path(directory),
+            torn: None,
+            unknown_read_compatible: 0,
+        }
+    }
+
     /// Must be asked before anything is written.
     ///
     /// # Errors
@@ -235,6 +250,7 @@ pub(crate) fn read_manifest(
     Ok(Recovered {
         state: replay.state,
         identity: ManifestIdentity { edit: replay.edit, ..header.identity },
+        checkpoint_edit: header.identity.edit,
         path: path.to_path_buf(),
         torn,
         unknown_read_compatible: header.features.read_compatible,

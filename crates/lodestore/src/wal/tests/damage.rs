@@ -197,9 +197,14 @@ fn other_records_of_the_same_length_are_corruption() {
         again.writer().append(&changed).unwrap();
     }
     assert_eq!(again.writer().bytes(), bytes.len() as u64);
-    let error =
-        recover(&*fs, 1, &[(1, path(1)), (2, path(2))], Access::ReadWrite, &mut |_, _| Ok(()))
-            .unwrap_err();
+    let error = recover(
+        &*fs,
+        from(1),
+        &[(1, path(1)), (2, path(2))],
+        Access::ReadWrite,
+        &mut |_, _| Ok(()),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("not those"), "{error}");
 }
 
@@ -241,7 +246,7 @@ fn newer_logs_are_incompatible() {
         count += 1;
         Ok(())
     };
-    recover(&*fs, 1, &[(1, path(1))], Access::ReadOnly, visit).unwrap();
+    recover(&*fs, from(1), &[(1, path(1))], Access::ReadOnly, visit).unwrap();
     assert_eq!(count, 5, "reading is allowed");
 }
 
