@@ -56,7 +56,7 @@ impl Target {
     }
 
     /// The options of the file that was named, or the defaults.
-    fn options(&self) -> Result<Options, Failure> {
+    pub fn options(&self) -> Result<Options, Failure> {
         Ok(self.options.as_deref().map(Options::load).transpose()?.unwrap_or_default())
     }
 

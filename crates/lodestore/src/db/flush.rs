@@ -19,7 +19,7 @@ use crate::range_deletes::Fragments;
 use crate::stats::{Counter, LevelTraffic};
 use crate::sync::{Arc, Mutex};
 use crate::table::meta::TableMeta;
-use crate::table::{Compression, TableBuilder};
+use crate::table::{Compression, TableBuilder, TableFamily};
 use crate::version::VersionEdit;
 use crate::wal::DurableLog;
 
@@ -138,6 +138,7 @@ impl Engine {
             // Level 0 is short-lived: it is not worth a dictionary.
             settings.dictionary_bytes = 0;
         }
+        settings.family = Some(TableFamily { id: family.id.0, name: family.name.clone() });
         let id = FileId(self.shared.scheduler.random_u128());
         let builder = TableBuilder::new(file, &path, id, settings)?;
         let created_unix_seconds = self.shared.scheduler.unix_seconds();

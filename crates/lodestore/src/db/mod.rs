@@ -52,6 +52,7 @@ mod properties;
 mod publish;
 mod handle;
 
+pub(crate) use checkpoint::{link_or_copy, prepare_directory, remove_copy};
 pub use cursor::{DbCursor, Range};
 pub use explain::{
     BlockSource, BlockUse, Explanation, FilterAnswer, Outcome, Place, Searched, VersionMet,

@@ -74,7 +74,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
         recovered => recovered?,
     };
     recovered.check_writable()?;
-    notes.extend(torn_note(&recovered));
+    notes.extend(recovered.torn_note());
     check_tables(&*fs, directory, &recovered.state)?;
     let found = replay::check(&fs, directory, &recovered, Access::ReadWrite)?;
     let Recovered { state, identity, .. } = recovered;
@@ -101,7 +101,7 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let (options, file_limit) = with_file_limit(options);
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let recovered = manifest::recover(&fs, directory)?;
-    let mut notes: Vec<String> = torn_note(&recovered).into_iter().collect();
+    let mut notes: Vec<String> = recovered.torn_note().into_iter().collect();
     let found = replay::check(&fs, directory, &recovered, Access::ReadOnly)?;
     let Recovered { state, identity, .. } = recovered;
     let scheduler = scheduler(&options);
@@ -169,13 +169,6 @@ struct Opening {
     state: State,
     families: Vec<(FamilyId, String, FamilyOptions)>,
     notes: Vec<String>,
-}
-
-/// What was left out at the manifest's end, in words.
-fn torn_note(recovered: &Recovered) -> Option<String> {
-    let torn = recovered.torn.as_ref()?;
-    let path = recovered.path.display();
-    Some(format!("{path} ends at offset {}: {}", torn.offset, torn.what))
 }
 
 impl Opening {

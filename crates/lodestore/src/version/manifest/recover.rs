@@ -62,6 +62,12 @@ impl Recovered {
         }
     }
 
+    /// What was left out at the end, in words.
+    pub(crate) fn torn_note(&self) -> Option<String> {
+        let TornTail { offset, what } = self.torn.as_ref()?;
+        Some(format!("{} ends at offset {offset}: {what}", self.path.display()))
+    }
+
     /// Must be asked before anything is written.
     ///
     /// # Errors
@@ -106,7 +112,7 @@ pub(crate) fn recover(fs: &Arc<dyn Fs>, directory: &Path) -> Result<Recovered> {
     }
     // A file that an unfinished change left behind must not have its number
     // used again while it is still there.
-    let next = files.iter().filter_map(|&file| number_of(file)?.checked_add(1)).max();
+    let next = files.iter().filter_map(|&file| file.number()?.checked_add(1)).max();
     let state = &mut recovered.state;
     state.next_file_number = state.next_file_number.max(next.unwrap_or(0));
     Ok(recovered)
@@ -117,17 +123,6 @@ fn open(fs: &Arc<dyn Fs>, path: &Path) -> Result<Arc<dyn ReadableFile>> {
         ErrorKind::NotFound => Error::corruption(path, 0, "CURRENT names it, but it is missing"),
         _ => Error::io(path, "open", error),
     })
-}
-
-fn number_of(file: FileKind) -> Option<u64> {
-    match file {
-        FileKind::Current | FileKind::Lock | FileKind::Status => None,
-        FileKind::Manifest(number)
-        | FileKind::Log(number)
-        | FileKind::Table(number)
-        | FileKind::Options(number)
-        | FileKind::Temporary(number) => Some(number),
-    }
 }
 
 fn no_database(directory: &Path) -> Error {

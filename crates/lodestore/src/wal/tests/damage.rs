@@ -100,7 +100,10 @@ fn loss_of_durable_bytes_is_corruption() {
         }
         fs.remove(&path(1)).unwrap();
         let error = replay(&*fs, 1).unwrap_err();
-        assert!(error.is_corruption() && error.to_string().contains("log 1"), "{name}: {error}");
+        assert!(
+            error.is_corruption() && error.to_string().contains("000001.wal"),
+            "{name}: {error}"
+        );
     }
 }
 
@@ -179,6 +182,11 @@ fn swapped_segments_are_corruption() {
     // A log of another database, with the right number.
     set(&*fs, &path(2), &second);
     let header = SegmentHeader { number: 1, id: FileId(99), ..SegmentHeader::default() };
+    SegmentWriter::create(&fs, &path(1), &header, None, Room::AsNeeded).unwrap();
+    let error = replay(&*fs, 1).unwrap_err();
+    assert!(error.to_string().contains("of database"), "{error}");
+    // One of this database.
+    let header = SegmentHeader { database: FileId(1), ..header };
     SegmentWriter::create(&fs, &path(1), &header, None, Room::AsNeeded).unwrap();
     let error = replay(&*fs, 1).unwrap_err();
     assert!(error.to_string().contains("should have"), "{error}");

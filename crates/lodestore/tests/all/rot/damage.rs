@@ -46,6 +46,11 @@ impl Damage {
         self
     }
 
+    /// True if the log was touched.
+    pub fn is_in_log(&self) -> bool {
+        self.changes.iter().any(|(name, _)| name.ends_with(".wal"))
+    }
+
     /// The sound files after it.
     pub fn done_to(&self, files: &Files) -> Files {
         let mut files = files.clone();
@@ -227,7 +232,7 @@ pub fn lost_logs(sample: &Sample) -> Vec<Damage> {
     let mut damages = Vec::new();
     let mut before = 0;
     for log in &logs {
-        let offsets = sample.batches(log);
+        let offsets = sample.batch_offsets(log);
         let batches = offsets.len() as u64 - 1;
         for (index, &offset) in offsets[..offsets.len() - 1].iter().enumerate() {
             let what = format!("{log} cut before batch {}", before + index as u64 + 1);

@@ -7,6 +7,7 @@
 
 mod damage;
 mod judge;
+mod repaired;
 mod sample;
 
 use damage::Damage;

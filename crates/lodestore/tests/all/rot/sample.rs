@@ -43,6 +43,9 @@ pub struct Sample {
     pub witnessed: u64,
     /// What it holds with the first 0, 1, .. of the batches in the log.
     pub states: Vec<Contents>,
+    /// Of each of these batches: the first and last number, and every key of
+    /// which it says something.
+    pub batches: Vec<((u64, u64), BTreeSet<(String, Vec<u8>)>)>,
     /// Every key that was ever written, by family, and some that never were.
     pub keys: BTreeMap<String, BTreeSet<Vec<u8>>>,
     /// Manifest and `CURRENT` as they were at earlier moments.
@@ -124,14 +127,16 @@ struct Maker {
     contents: Contents,
     keys: BTreeMap<String, BTreeSet<Vec<u8>>>,
     older_manifests: Vec<Files>,
+    /// What the batch that is being made says something of.
+    touched: BTreeSet<(String, Vec<u8>)>,
 }
 
 impl Maker {
     fn reopened(self, options: Options) -> Result<Maker> {
-        let Maker { fs, db, contents, keys, older_manifests } = self;
+        let Maker { fs, db, .. } = self;
         drop(db);
         let db = Db::open(DIRECTORY, options)?;
-        Ok(Maker { fs, db, contents, keys, older_manifests })
+        Ok(Maker { fs, db, ..self })
     }
 
     fn family(&self, name: &str) -> Family {
@@ -146,21 +151,29 @@ impl Maker {
         let (key, value) = (key(number), value(family, number, round));
         batch.put_in(&self.family(family), &key, &value);
         self.keys.entry(family.to_string()).or_default().insert(key.clone());
+        self.touch(family, &key);
         self.entries(family).insert(key, value);
+    }
+
+    fn touch(&mut self, family: &str, key: &[u8]) {
+        self.touched.insert((family.to_string(), key.to_vec()));
     }
 
     fn delete(&mut self, batch: &mut WriteBatch, family: &str, number: u64) {
         batch.delete_in(&self.family(family), &key(number));
+        self.touch(family, &key(number));
         self.entries(family).remove(&key(number));
     }
 
     fn delete_range(&mut self, batch: &mut WriteBatch, family: &str, from: u64, to: u64) {
         batch.delete_range_in(&self.family(family), &key(from), &key(to));
+        (from..to).for_each(|number| self.touch(family, &key(number)));
         self.entries(family).retain(|k, _| *k < key(from) || *k >= key(to));
     }
 
     fn append(&mut self, batch: &mut WriteBatch, number: u64, operand: &[u8]) {
         batch.merge_in(&self.family(OTHER), &key(number), operand);
+        self.touch(OTHER, &key(number));
         let entries = self.entries(OTHER);
         let whole = match entries.remove(&key(number)) {
             Some(old) => [&old, &b","[..], operand].concat(),
@@ -243,6 +256,7 @@ impl Maker {
         let number = index.to_le_bytes().to_vec();
         batch.put_in(&self.family("default"), MARKER, &number);
         self.entries("default").insert(MARKER.to_vec(), number);
+        self.touch("default", MARKER);
         self.write(batch, sync)
     }
 
@@ -272,6 +286,7 @@ impl Sample {
             contents: Contents::new(),
             keys: BTreeMap::new(),
             older_manifests: Vec::new(),
+            touched: BTreeSet::new(),
         };
         maker.fill_deep_levels()?;
         maker.fill_level_0(1)?;
@@ -281,14 +296,20 @@ impl Sample {
         maker.fill_level_0(2)?;
         maker.note_absent_keys();
         let mut states = vec![maker.contents.clone()];
+        let mut batches = Vec::new();
         for index in 1..=BATCHES {
             if index == 6 {
-                // Both families are in the first segment; one stays there.
-                maker.db.flush()?;
+                // Both families are in the first segment; the one without operands,
+                // which must not be counted twice, stays there.
+                maker.family(OTHER).flush()?;
                 maker.keep_manifest();
             }
+            let first = maker.db.latest_sequence() + 1;
+            maker.touched.clear();
             maker.log_batch(index, end != End::NeverSynced && SYNCED.contains(&index))?;
             states.push(maker.contents.clone());
+            let numbers = (first, maker.db.latest_sequence());
+            batches.push((numbers, std::mem::take(&mut maker.touched)));
         }
         let Maker { db, keys, older_manifests, .. } = maker;
         let killed = read_files(&fs);
@@ -300,7 +321,7 @@ impl Sample {
         };
         let newest = newest_log(&files);
         let foreign_logs = vec![foreign_log(&Files::new(), &newest)?, foreign_log(&copy, &newest)?];
-        Ok(Sample { files, witnessed, states, keys, older_manifests, foreign_logs })
+        Ok(Sample { files, witnessed, states, batches, keys, older_manifests, foreign_logs })
     }
 
     /// Names of the files whose names begin or end so.
@@ -330,7 +351,7 @@ impl Sample {
     }
 
     /// Where the batches of a segment begin, and where the last one ends.
-    pub fn batches(&self, log: &str) -> Vec<usize> {
+    pub fn batch_offsets(&self, log: &str) -> Vec<usize> {
         let mut log = LogFile::open(&disk(&self.files), &Path::new(DIRECTORY).join(log))
             .expect("it is sound");
         let mut offsets = Vec::new();
