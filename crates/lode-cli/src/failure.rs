@@ -110,7 +110,9 @@ impl From<BenchError> for Failure {
 fn advice(error: &Error) -> &'static str {
     match error {
         Error::Io { .. } => "see to the disk, the path and its permissions, then try again",
-        Error::Corruption { .. } => "restore from a checkpoint, or copy out what can still be read",
+        Error::Corruption { .. } => {
+            "restore from a checkpoint, or see what `lode db repair` can recover"
+        }
         Error::Incompatible { .. } => "use the version of lode that wrote it, or a newer one",
         Error::Stalled { .. } => "try again later: background work is behind",
         Error::Busy { .. } => "wait until the other program has closed it",

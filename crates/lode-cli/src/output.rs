@@ -110,8 +110,13 @@ impl Output {
         self.style.json
     }
 
+    /// Writes what is buffered, before something that takes long.
+    pub fn flush(&mut self) -> Done {
+        self.out.flush().map_err(Failure::output)
+    }
+
     /// Writes what is still buffered.
     pub fn finish(mut self) -> Done {
-        self.out.flush().map_err(Failure::output)
+        self.flush()
     }
 }

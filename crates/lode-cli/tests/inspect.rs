@@ -341,3 +341,46 @@ fn tables_are_rewritten_with_other_options() {
     assert_eq!(codec(&[]), serde_json::json!(["lz4"]));
     assert_eq!(codec(&["--rewrite"]), serde_json::json!(["none"]));
 }
+
+/// What a damaged database has lost is said, the rest is built elsewhere, and
+/// the damaged directory stays as it is.
+#[test]
+fn a_damaged_database_is_repaired_into_another() {
+    let place = filled();
+    assert!(place.db(&["repair"]).expect(0).text().contains("lost      nothing"));
+    let table = largest(files(&place, ".table"));
+    damage(&table);
+    let damaged = std::fs::read(&table).expect("it can be read");
+    let ran = place.db(&["repair"]).expect(4);
+    let name = text(table.file_name().expect("it has a name").as_ref());
+    assert!(ran.text().contains(&format!("lost      {name}: blocks cannot be read")), "{ran:?}");
+    assert!(ran.err.contains("--to"), "{ran:?}");
+
+    let repaired = place.path("repaired");
+    let ran = place.db(&["repair", "--to", text(&repaired), "--json"]).expect(0);
+    let report = ran.json();
+    assert_eq!((&report["written"], &report["manifest_sound"]), (&true.into(), &true.into()));
+    let [loss] = &report["losses"].as_array().expect("it is a list")[..] else { panic!("{ran:?}") };
+    let bound = |name: &str| loss[name].as_str().expect("keys are text").to_string();
+    let (from, to) = (bound("from"), bound("to"));
+    assert_eq!(std::fs::read(&table).expect("it can be read"), damaged);
+    assert_eq!(place.db(&["repair", "--to", text(&repaired)]).code, 3, "it is there already");
+
+    let options = Options { create_if_missing: false, ..Options::default() };
+    let db = Db::open(&repaired, options).expect("it is a database");
+    db.verify().expect("it is sound");
+    let mut missing = 0;
+    for n in (0..KEYS).filter(|n| ![7, 8].contains(n)) {
+        let key = format!("key {n:05}");
+        match db.get(key.as_bytes()).expect("it is sound") {
+            Some(value) => assert_eq!(&value[..], format!("value {n}").as_bytes()),
+            None => {
+                assert!(from <= key && key <= to, "{key} is not from {from} to {to}");
+                missing += 1;
+            }
+        }
+    }
+    assert!((1..1_000).contains(&missing), "{missing} keys");
+    assert_eq!(db.get(b"key 00007").expect("it is sound").as_deref(), Some(&b"new"[..]));
+    assert_eq!(db.get(b"logged").expect("it is sound").as_deref(), Some(&b"1"[..]));
+}

@@ -91,6 +91,25 @@ pub(crate) fn parse(name: &str) -> Option<FileKind> {
     }
 }
 
+/// The number in a file's name, if it has one.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    parse(name)?.number()
+}
+
+impl FileKind {
+    /// The number in the name.
+    pub(crate) fn number(self) -> Option<u64> {
+        match self {
+            FileKind::Current | FileKind::Lock | FileKind::Status => None,
+            FileKind::Manifest(number)
+            | FileKind::Log(number)
+            | FileKind::Table(number)
+            | FileKind::Options(number)
+            | FileKind::Temporary(number) => Some(number),
+        }
+    }
+}
+
 fn number(digits: &str) -> Option<u64> {
     let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     all_digits.then(|| digits.parse().ok())?

@@ -106,6 +106,7 @@ impl Sorted {
             dictionary_bytes: 0,
             dictionary_training_bytes: 0,
             prefix_extractor: PrefixExtractor::None,
+            family: None,
             order: KeyOrder::Bytewise,
             partition_bytes,
             buffers: Charge::new(&Account::unlimited(), Item::Compactions),

@@ -100,6 +100,9 @@ mod db;
 // Its files, read one by one, for tools.
 pub mod inspect;
 
+// A new database out of what damaged files still hold.
+pub mod repair;
+
 // Single steps of these paths, for the micro-benchmarks.
 #[cfg(feature = "internals")]
 pub mod internals;

@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     /// All bytes of the file before this one (by the header of this one) were
     /// durable before the record was written.
     PredecessorDurable = 3,
+    /// The manifest had come to the edit of this number (8 bytes), durably.
+    ManifestEdit = 4,
 }
 
 /// Kinds from here on may be skipped by a reader that does not know them;
@@ -62,6 +64,7 @@ impl Kind {
             1 => Some(Kind::Payload),
             2 => Some(Kind::Skip),
             3 => Some(Kind::PredecessorDurable),
+            4 => Some(Kind::ManifestEdit),
             _ => None,
         }
     }

@@ -136,9 +136,7 @@ impl Scheduler {
     /// Seconds since 1970, for the record only: nothing may depend on its order.
     pub(crate) fn unix_seconds(&self) -> u64 {
         match &self.source {
-            Source::System { .. } => {
-                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
-            }
+            Source::System { .. } => system_unix_seconds(),
             Source::Seeded { .. } => 1_700_000_000 + self.now().as_secs(),
         }
     }
@@ -153,6 +151,11 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// Seconds since 1970 by the system's clock, for those who have no scheduler.
+pub(crate) fn system_unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
 /// 128 bits from the operating system's generator, for those who have no

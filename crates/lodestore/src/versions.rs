@@ -25,6 +25,8 @@ type NextVersions = Vec<(u32, Arc<Version>)>;
 pub(crate) struct Versions {
     inner: Mutex<Inner>,
     next_file_number: AtomicU64,
+    /// The number of the last durable edit.
+    edit: AtomicU64,
     home: Arc<TableHome>,
     statistics: Arc<Statistics>,
 }
@@ -82,6 +84,7 @@ impl Versions {
         let manifest = begin_manifest(home, number, &state, &previous)?;
         statistics.add(Counter::ManifestRotations, 1);
         let next_file_number = AtomicU64::new(state.next_file_number);
+        let edit = AtomicU64::new(manifest.identity().edit);
         state.clear_tables();
         Ok(Versions {
             inner: Mutex::new(Inner {
@@ -92,6 +95,7 @@ impl Versions {
                 undecided: Vec::new(),
             }),
             next_file_number,
+            edit,
             home: Arc::clone(home),
             statistics: Arc::clone(statistics),
         })
@@ -108,6 +112,7 @@ impl Versions {
     ) -> Result<Versions> {
         let families = build_families(home, &state, orders)?;
         let next_file_number = AtomicU64::new(state.next_file_number);
+        let edit = AtomicU64::new(identity.edit);
         state.clear_tables();
         Ok(Versions {
             inner: Mutex::new(Inner {
@@ -118,6 +123,7 @@ impl Versions {
                 undecided: Vec::new(),
             }),
             next_file_number,
+            edit,
             home: Arc::clone(home),
             statistics: Arc::clone(statistics),
         })
@@ -151,6 +157,13 @@ impl Versions {
     /// Which manifest is in use, and how far it has come.
     pub(crate) fn manifest(&self) -> ManifestIdentity {
         self.inner.lock().identity
+    }
+
+    /// The number of the last durable edit, without waiting for one that is
+    /// being written.
+    #[inline]
+    pub(crate) fn last_edit(&self) -> u64 {
+        self.edit.load(Ordering::Acquire)
     }
 
     /// The durable description, the manifest that has it and the versions that
@@ -274,6 +287,7 @@ impl Versions {
             return Err(error);
         }
         inner.identity = *manifest.identity();
+        self.edit.store(inner.identity.edit, Ordering::Release);
         if manifest.is_outgrown() {
             // The edit is durable already: a failure here only means that the
             // next edit tries again.
@@ -296,6 +310,7 @@ impl Versions {
         let previous = ManifestIdentity { edit, ..inner.identity };
         let manifest = begin_manifest(&self.home, number, &state, &previous)?;
         inner.identity = *manifest.identity();
+        self.edit.store(inner.identity.edit, Ordering::Release);
         inner.manifest = Some(manifest);
         self.statistics.add(Counter::ManifestRotations, 1);
         // What stays behind is removed by the next open.

@@ -20,7 +20,7 @@ mod recover;
 pub(crate) use header::{
     Access, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader, read_any as read_header,
 };
-pub(crate) use recover::{Cut, Place, recover};
+pub(crate) use recover::{Cut, Expected, Origin, Place, recover};
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,15 @@ use crate::fs::{Fs, WritableFile};
 use crate::key::FileId;
 use crate::record::{Failure, Kind, Next, RecordReader, RecordWriter};
 use crate::sync::Arc;
+
+/// A segment that was made durable up to a place: what is missing below it is
+/// lost. The manifest names the newest one, whose end no later segment knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DurableLog {
+    /// 0: there is none.
+    pub(crate) number: u64,
+    pub(crate) bytes: u64,
+}
 
 /// The segment that takes records.
 #[derive(Debug)]
@@ -119,10 +128,22 @@ impl SegmentWriter {
     /// needed by a durable manifest. From then on this one can be synced.
     pub(crate) fn predecessors_are_durable(&mut self) -> std::result::Result<(), Failure> {
         if !self.predecessor_durable {
-            self.records.append_marker(Kind::PredecessorDurable)?;
+            self.records.append_marker(Kind::PredecessorDurable, &[])?;
             self.predecessor_durable = true;
         }
         Ok(())
+    }
+
+    /// Notes in the log that the manifest has come to an edit, durably: a
+    /// manifest that has not is an older one.
+    pub(crate) fn note_manifest_edit(&mut self, edit: u64) -> std::result::Result<(), Failure> {
+        let payload = edit.to_le_bytes();
+        self.records.append_marker(Kind::ManifestEdit, &payload).map(|_| ())
+    }
+
+    /// How far the segment survives power loss.
+    pub(crate) fn durable(&self) -> DurableLog {
+        DurableLog { number: self.header.number, bytes: self.records.watermark() }
     }
 
     /// True if this segment can be synced.
@@ -201,6 +222,11 @@ impl Sealed {
             watermark: self.records.watermark(),
             checksum: self.records.checksum(),
         }
+    }
+
+    /// How far it survives power loss.
+    pub(crate) fn durable(&self) -> DurableLog {
+        DurableLog { number: self.number, bytes: self.records.watermark() }
     }
 
     /// True if the segment survives power loss.

@@ -11,6 +11,7 @@ mod dump;
 mod locate;
 mod space;
 mod maintain;
+mod repair;
 mod tables;
 
 use std::path::PathBuf;
@@ -72,6 +73,8 @@ enum Verb {
     Explain(locate::Explain),
     /// Print what takes the space, and how much of it is dead
     Space(space::Space),
+    /// Build a new database of what a damaged one still holds, and say what is lost
+    Repair(repair::Repair),
     /// Compact a range of keys, or everything
     Compact(maintain::Compact),
     /// Make tables that were written elsewhere part of the database, all or none
@@ -123,6 +126,7 @@ pub fn run(database: &Database) -> Done {
         Verb::Find(find) => locate::find(target, find),
         Verb::Explain(explain) => locate::explain(target, explain),
         Verb::Space(space) => space::run(target, space),
+        Verb::Repair(repair) => repair::run(target, repair),
         Verb::Compact(compact) => maintain::compact(target, compact),
         Verb::Ingest(ingest) => tables::ingest(target, ingest),
         Verb::ExportTable(export) => tables::export(target, export),

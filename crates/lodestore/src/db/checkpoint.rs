@@ -85,7 +85,7 @@ fn paths(
 }
 
 /// Makes sure that `target` is an empty directory; true if it was there.
-fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<bool> {
+pub(crate) fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<bool> {
     let names = list(fs, target)?;
     if names.as_ref().is_some_and(|names| !names.is_empty()) {
         let target = target.display();
@@ -96,9 +96,9 @@ fn prepare_directory(fs: &dyn Fs, target: &Path) -> Result<bool> {
     Ok(names.is_some())
 }
 
-/// Removes what a failed checkpoint has made. What cannot be removed either
+/// Removes what a failed copy has made. What cannot be removed either
 /// stays: the failure itself is what the caller must hear of.
-fn remove_copy(fs: &dyn Fs, target: &Path, was_there: bool) {
+pub(crate) fn remove_copy(fs: &dyn Fs, target: &Path, was_there: bool) {
     for name in fs.list(target).unwrap_or_default() {
         if filename::parse(&name).is_some() {
             let _ = fs.remove(&target.join(name));
@@ -109,7 +109,7 @@ fn remove_copy(fs: &dyn Fs, target: &Path, was_there: bool) {
     }
 }
 
-fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     // Linking fails across file systems: then it is copied.
     if fs.capabilities().hard_links && fs.hard_link(from, to).is_ok() {
         return Ok(());

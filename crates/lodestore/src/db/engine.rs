@@ -247,7 +247,7 @@ impl Engine {
             self.stop_background();
             // A courtesy: nothing was promised for unsynced writes.
             if let Some(mut commit) = self.commit.lock_if_sound() {
-                let _ = self.sync_commit_log(&mut commit);
+                let _ = self.close_log(&mut commit);
             }
             self.logs.remove_spares();
         }

@@ -19,8 +19,9 @@ use crate::range_deletes::Fragments;
 use crate::stats::{Counter, LevelTraffic};
 use crate::sync::{Arc, Mutex};
 use crate::table::meta::TableMeta;
-use crate::table::{Compression, TableBuilder};
+use crate::table::{Compression, TableBuilder, TableFamily};
 use crate::version::VersionEdit;
+use crate::wal::DurableLog;
 
 use super::engine::Engine;
 use super::family::FamilyCore;
@@ -45,8 +46,8 @@ impl Engine {
         let begin = self.shared.scheduler.now();
         let created = Mutex::new(Vec::new());
         let edit = self.write_group(group, &created).and_then(|edit| {
-            self.make_rest_durable(group)?;
-            Ok(edit)
+            let durable_log = self.make_rest_durable(group)?;
+            Ok(VersionEdit { durable_log, ..edit })
         });
         let edit = edit.inspect_err(|_| self.remove_tables(&created.lock()))?;
         self.versions.apply(edit, |id, version| {
@@ -64,11 +65,12 @@ impl Engine {
     }
 
     /// Once the tables are durable, so must be what the same batches wrote to
-    /// other families: power loss would leave parts of them otherwise.
-    fn make_rest_durable(&self, group: &SealGroup) -> Result<()> {
+    /// other families: power loss would leave parts of them otherwise. Gives how
+    /// far the log is durable then, for the manifest to know.
+    fn make_rest_durable(&self, group: &SealGroup) -> Result<Option<DurableLog>> {
         match group.others_in_log {
-            true => self.logs.sealed.sync_below(group.log_number),
-            false => Ok(()),
+            true => self.logs.sealed.sync_below(group.log_number).map(Some),
+            false => Ok(None),
         }
     }
 
@@ -136,6 +138,7 @@ impl Engine {
             // Level 0 is short-lived: it is not worth a dictionary.
             settings.dictionary_bytes = 0;
         }
+        settings.family = Some(TableFamily { id: family.id.0, name: family.name.clone() });
         let id = FileId(self.shared.scheduler.random_u128());
         let builder = TableBuilder::new(file, &path, id, settings)?;
         let created_unix_seconds = self.shared.scheduler.unix_seconds();

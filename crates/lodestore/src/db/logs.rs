@@ -17,7 +17,8 @@ use crate::record::Failure;
 use crate::stats::Counter;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, Mutex};
-use crate::wal::{Predecessor, Room, SegmentHeader, SegmentWriter};
+use crate::version::VersionEdit;
+use crate::wal::{DurableLog, Predecessor, Room, SegmentHeader, SegmentWriter};
 
 use super::commit::CommitState;
 use super::engine::Engine;
@@ -39,6 +40,10 @@ pub(crate) struct ActiveLog {
     older: Arc<SealedSegments>,
     /// The newest sealed segment.
     predecessor: Option<Predecessor>,
+    /// The last edit of the manifest that the log knows of.
+    noted_edit: u64,
+    /// The segment that the manifest knows to have been synced.
+    named: u64,
 }
 
 impl ActiveLog {
@@ -48,7 +53,8 @@ impl ActiveLog {
         predecessor: Option<Predecessor>,
         older: &Arc<SealedSegments>,
     ) -> ActiveLog {
-        ActiveLog { writer: None, older: Arc::clone(older), predecessor }
+        let older = Arc::clone(older);
+        ActiveLog { writer: None, older, predecessor, noted_edit: 0, named: 0 }
     }
 
     /// True if the next record needs a new segment.
@@ -67,6 +73,20 @@ impl ActiveLog {
     pub(crate) fn bytes(&self) -> u64 {
         let sealed = self.predecessor.map_or(0, |sealed| sealed.bytes);
         self.writer.as_ref().map_or(sealed, SegmentWriter::bytes)
+    }
+
+    /// Lets the log know how far the manifest has come.
+    fn note_edit(&mut self, edit: u64) -> std::result::Result<(), Failure> {
+        if let Some(writer) = self.writer.as_mut().filter(|_| edit > self.noted_edit) {
+            writer.note_manifest_edit(edit)?;
+            self.noted_edit = edit;
+        }
+        Ok(())
+    }
+
+    /// How far the segment being written survives power loss.
+    fn durable(&self) -> Option<DurableLog> {
+        self.writer.as_ref().map(SegmentWriter::durable).filter(|durable| durable.bytes > 0)
     }
 
     /// Makes everything in the log survive power loss. Segments below
@@ -302,6 +322,7 @@ impl Engine {
             self.shared.statistics.add(Counter::LogSegmentsRecycled, 1);
         }
         log.writer = Some(writer);
+        log.noted_edit = manifest.edit;
         self.log_bytes.store(0, Ordering::Relaxed);
         self.logs.begin(number, first_sequence, predecessor);
         Ok(())
@@ -342,12 +363,43 @@ impl Engine {
             let needed_from = self.logs.needed_from();
             log.sync_older(needed_from).inspect_err(|error| self.health.take(error))?;
         }
+        let noted = log.note_edit(self.versions.last_edit());
+        noted.map_err(|failure| self.take_log_failure(failure))?;
         let writer = log.writer.as_mut().expect("a segment was begun");
         let appended = match options.sync {
             true => writer.append_group_and_sync(&[batch.as_bytes()]),
             false => writer.append(batch.as_bytes()),
         };
-        appended.map(|_| ()).map_err(|failure| self.take_log_failure(failure))
+        appended.map_err(|failure| self.take_log_failure(failure))?;
+        if options.sync && log.named < log.number() {
+            self.name_durable_log(log).inspect_err(|error| self.health.take(error))?;
+        }
+        Ok(())
+    }
+
+    /// Lets the manifest know how far the log is durable: no later segment
+    /// would tell if its newest one were lost. Asked for at a segment's first
+    /// sync only, and when the database is closed.
+    fn name_durable_log(&self, log: &mut ActiveLog) -> Result<()> {
+        let Some(durable) = log.durable() else { return Ok(()) };
+        let edit = VersionEdit { durable_log: Some(durable), ..VersionEdit::default() };
+        self.versions.apply(edit, |_, _| {})?;
+        log.named = durable.number;
+        Ok(())
+    }
+
+    /// Makes the whole log durable, and the manifest know that.
+    pub(crate) fn close_log(&self, commit: &mut CommitState) -> Result<()> {
+        // After a failure nothing is known of either.
+        self.health.check()?;
+        if let Some(log) = &mut commit.log {
+            log.note_edit(self.versions.last_edit()).map_err(Failure::into_error)?;
+        }
+        self.sync_commit_log(commit)?;
+        match &mut commit.log {
+            Some(log) => self.name_durable_log(log),
+            None => Ok(()),
+        }
     }
 
     /// A record that was cut off again, or a full disk, is this writer's
@@ -372,9 +424,11 @@ impl Engine {
     pub(crate) fn sync_commit_log(&self, commit: &mut CommitState) -> Result<()> {
         let needed_from = self.logs.needed_from();
         self.shared.statistics.add(Counter::LogSyncs, 1);
-        match &mut commit.log {
-            Some(log) => log.sync(needed_from),
-            None => Ok(()),
+        let Some(log) = &mut commit.log else { return Ok(()) };
+        log.sync(needed_from)?;
+        if log.named < log.number() {
+            self.name_durable_log(log)?;
         }
+        Ok(())
     }
 }

@@ -64,25 +64,23 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     let lock = take_lock(&*fs, directory)?;
     let scheduler = scheduler(&options);
     let mut notes = Vec::new();
-    let (state, identity) = match manifest::recover(&fs, directory) {
+    let recovered = match manifest::recover(&fs, directory) {
         Ok(_) if options.error_if_exists => {
             let directory = directory.display();
             return Err(Error::invalid(format!(
                 "a database exists in {directory} already, and error_if_exists is on"
             )));
         }
-        Ok(recovered) => {
-            recovered.check_writable()?;
-            notes.extend(torn_note(&recovered));
-            (recovered.state, recovered.identity)
-        }
         Err(Error::Missing { .. }) if options.create_if_missing => {
-            (State::default(), first_identity(&scheduler))
+            Recovered::nothing(directory, first_identity(&scheduler))
         }
-        Err(error) => return Err(error),
+        recovered => recovered?,
     };
-    check_tables(&*fs, directory, &state)?;
-    let found = replay::check(&fs, directory, &state, &identity, Access::ReadWrite)?;
+    recovered.check_writable()?;
+    notes.extend(recovered.torn_note());
+    check_tables(&*fs, directory, &recovered.state)?;
+    let found = replay::check(&fs, directory, &recovered, Access::ReadWrite)?;
+    let Recovered { state, identity, .. } = recovered;
     notes.extend(found.note());
     let engine =
         Opening::new(directory, options, file_limit, scheduler, state, notes)?.begin(identity)?;
@@ -104,9 +102,9 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let (options, file_limit) = with_file_limit(options);
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let recovered = manifest::recover(&fs, directory)?;
-    let mut notes: Vec<String> = torn_note(&recovered).into_iter().collect();
+    let mut notes: Vec<String> = recovered.torn_note().into_iter().collect();
+    let found = replay::check(&fs, directory, &recovered, Access::ReadOnly)?;
     let Recovered { state, identity, .. } = recovered;
-    let found = replay::check(&fs, directory, &state, &identity, Access::ReadOnly)?;
     let scheduler = scheduler(&options);
     notes.extend(found.note());
     let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
@@ -183,13 +181,6 @@ struct Opening {
     state: State,
     families: Vec<(FamilyId, String, FamilyOptions)>,
     notes: Vec<String>,
-}
-
-/// What was left out at the manifest's end, in words.
-fn torn_note(recovered: &Recovered) -> Option<String> {
-    let torn = recovered.torn.as_ref()?;
-    let path = recovered.path.display();
-    Some(format!("{path} ends at offset {}: {}", torn.offset, torn.what))
 }
 
 impl Opening {

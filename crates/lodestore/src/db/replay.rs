@@ -10,12 +10,12 @@ use crate::batch::{BatchRef, FamilyId, Record};
 use crate::budget::Item;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
-use crate::key::{Kind, SequenceNumber};
+use crate::key::{FileId, Kind, SequenceNumber};
 use crate::memtable::Memtable;
 use crate::sync::{Arc, Mutex};
-use crate::version::manifest::ManifestIdentity;
+use crate::version::manifest::Recovered;
 use crate::version::{State, VersionEdit};
-use crate::wal::{self, Access, Cut, Place, Predecessor};
+use crate::wal::{self, Access, Cut, DurableLog, Expected, Origin, Place, Predecessor};
 
 use super::commit::{ActiveMemtable, CommitState};
 use super::engine::Engine;
@@ -25,6 +25,8 @@ use super::open::log_files;
 
 /// A log that was checked: where it is and which segments count.
 pub(crate) struct CheckedLog {
+    directory: PathBuf,
+    database: FileId,
     first_live: u64,
     segments: Vec<(u64, PathBuf)>,
     predecessor: Option<Predecessor>,
@@ -33,6 +35,13 @@ pub(crate) struct CheckedLog {
 }
 
 impl CheckedLog {
+    /// For reading it again.
+    fn expected(&self) -> Expected<'_> {
+        let CheckedLog { directory, database, first_live, .. } = self;
+        let (database, first_live) = (*database, *first_live);
+        Expected { directory, database, first_live, durable: DurableLog::default() }
+    }
+
     /// What was left out at the log's end, in words.
     pub(crate) fn note(&self) -> Option<String> {
         let Cut { path, offset, what } = self.cut.as_ref()?;
@@ -48,15 +57,17 @@ impl CheckedLog {
 pub(crate) fn check(
     fs: &Arc<dyn Fs>,
     directory: &Path,
-    state: &State,
-    manifest: &ManifestIdentity,
+    manifest: &Recovered,
     access: Access,
 ) -> Result<CheckedLog> {
+    let state = &manifest.state;
     let first_live = state.oldest_log_number().unwrap_or(0);
     let segments = log_files(&**fs, directory)?;
     let mut is_empty = true;
     let mut expected: Option<SequenceNumber> = None;
-    let recovery = wal::recover(&**fs, first_live, &segments, access, &mut |place, payload| {
+    let (database, durable) = (manifest.identity.database_id, state.durable_log);
+    let known = Expected { directory, database, first_live, durable };
+    let recovery = wal::recover(&**fs, known, &segments, access, &mut |place, payload| {
         let batch = decode(place, payload)?;
         is_empty = false;
         if expected.is_some_and(|expected| batch.sequence() < expected) {
@@ -65,25 +76,49 @@ pub(crate) fn check(
         expected = Some(batch.sequence() + u64::from(batch.sequence_count()));
         batch.records().try_for_each(|record| check_record(place, state, record))
     })?;
-    for segment in &recovery.segments {
-        let header = &segment.header;
-        if header.manifest_edit > manifest.edit {
-            let what = format!(
-                "log {} was begun after edit {} of the manifest, which ends at edit {}: \
-                 an older manifest was put back, or its end is lost",
-                header.number, header.manifest_edit, manifest.edit
-            );
-            return Err(Error::corruption(&segment.path, 0, what));
-        }
-    }
+    recovery.begun.iter().try_for_each(|origin| check_origin(origin, manifest))?;
     let is_used = |number| number >= first_live && !recovery.unused.contains(&number);
     let segments = segments.into_iter().filter(|(number, _)| is_used(*number)).collect();
     let predecessor = recovery.as_predecessor();
-    Ok(CheckedLog { first_live, segments, predecessor, is_empty, cut: recovery.cut })
+    let directory = directory.to_path_buf();
+    Ok(CheckedLog {
+        directory,
+        database,
+        first_live,
+        segments,
+        predecessor,
+        is_empty,
+        cut: recovery.cut,
+    })
 }
 
 fn decode<'a>(place: Place<'_>, payload: &'a [u8]) -> Result<BatchRef<'a>> {
     BatchRef::decode(payload).map_err(|what| Error::corruption(place.path, place.offset, what))
+}
+
+/// Refuses a segment that does not belong to this manifest.
+fn check_origin(origin: &Origin, manifest: &Recovered) -> Result<()> {
+    let Origin { path, header, manifest_edit } = origin;
+    let (number, identity) = (header.number, &manifest.identity);
+    // Edits after the checkpoint were made in this manifest and in no other.
+    let is_of_another = header.manifest_id != identity.id;
+    if header.manifest_edit > manifest.checkpoint_edit && is_of_another {
+        let what = format!(
+            "log {number} was begun under manifest {}, but the one in use then was {}: \
+             it is of a copy of this database, or the manifest is",
+            header.manifest_id, identity.id
+        );
+        return Err(Error::corruption(path, 0, what));
+    }
+    if *manifest_edit > identity.edit {
+        let what = format!(
+            "log {number} knows of edit {manifest_edit} of the manifest, which ends at edit {}: \
+             an older manifest was put back, or its end is lost",
+            identity.edit
+        );
+        return Err(Error::corruption(path, 0, what));
+    }
+    Ok(())
 }
 
 /// Refuses what this build cannot replay without losing something.
@@ -171,7 +206,8 @@ impl Replay<'_> {
         let fs = &self.engine.shared.fs;
         // Whether they may be written to was asked when they were checked.
         let access = Access::ReadOnly;
-        wal::recover(&**fs, log.first_live, &log.segments, access, &mut |place, payload| {
+        let known = log.expected();
+        wal::recover(&**fs, known, &log.segments, access, &mut |place, payload| {
             self.insert(place, decode(place, payload)?);
             after(self)
         })?;

@@ -6,12 +6,14 @@
 
 use crate::error::Result;
 use crate::sync::{Arc, Mutex};
-use crate::wal::Sealed;
+use crate::wal::{DurableLog, Sealed};
 
 /// The segments, oldest first.
 #[derive(Default)]
 pub(crate) struct SealedSegments {
     list: Mutex<Vec<Entry>>,
+    /// The newest that was made durable here.
+    durable: Mutex<DurableLog>,
 }
 
 #[derive(Clone)]
@@ -33,18 +35,25 @@ impl SealedSegments {
         self.list.lock().retain(|entry| entry.number >= number);
     }
 
-    /// Makes the segments below `number` survive power loss.
+    /// Makes the segments below `number` survive power loss. Gives the newest
+    /// of those that do.
     ///
     /// # Errors
     /// `Io`, and the same one at each further call: after a failed sync nothing
     /// may be assumed of the file.
-    pub(crate) fn sync_below(&self, number: u64) -> Result<()> {
+    pub(crate) fn sync_below(&self, number: u64) -> Result<DurableLog> {
         let entries = self.list.lock().clone();
         for entry in entries.into_iter().filter(|entry| entry.number < number) {
-            entry.segment.lock().sync()?;
+            let durable = {
+                let mut segment = entry.segment.lock();
+                segment.sync()?;
+                segment.durable()
+            };
+            let mut newest = self.durable.lock();
+            *newest = durable.max(*newest);
         }
         self.forget_below(number);
-        Ok(())
+        Ok(*self.durable.lock())
     }
 
     /// Makes the oldest durable, all but the newest `count`.
@@ -53,6 +62,6 @@ impl SealedSegments {
             let list = self.list.lock();
             list.len().checked_sub(count).and_then(|at| list.get(at)).map(|entry| entry.number)
         };
-        first_kept.map_or(Ok(()), |number| self.sync_below(number))
+        first_kept.map_or(Ok(()), |number| self.sync_below(number).map(|_| ()))
     }
 }

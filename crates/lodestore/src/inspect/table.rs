@@ -8,6 +8,7 @@ use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, kind_of, sequence_of};
+use crate::range_deletes::Fragments;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 use crate::table::meta::TableMeta;
@@ -54,8 +55,18 @@ impl TableFile {
         TableFile::of(file, path, &meta, order)
     }
 
+    /// A cursor over its entries.
+    pub(crate) fn cursor(&self) -> TableCursor {
+        self.table.cursor(self.context.clone())
+    }
+
+    /// Its range deletes.
+    pub(crate) fn fragments(&self) -> &Fragments {
+        self.table.range_deletes()
+    }
+
     /// The table that the manifest describes by `meta`.
-    pub(super) fn of(
+    pub(crate) fn of(
         file: Arc<dyn ReadableFile>,
         path: &Path,
         meta: &TableMeta,

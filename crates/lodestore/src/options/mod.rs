@@ -336,6 +336,7 @@ impl FamilyOptions {
             prefix_extractor: self.prefix_extractor.unwrap_or_default(),
             partition_bytes: self.partition_bytes.unwrap_or(default),
             order: self.order.clone(),
+            family: None,
             buffers,
         }
     }

@@ -74,6 +74,7 @@ pub(crate) struct RecordReader {
     length: u64,
     chain: Chain,
     watermark: u64,
+    manifest_edit: u64,
     window: Window,
 }
 
@@ -96,6 +97,7 @@ impl RecordReader {
             length: 0,
             chain: Chain::default(),
             watermark: 0,
+            manifest_edit: 0,
             window: Window::default(),
         }
     }
@@ -113,6 +115,11 @@ impl RecordReader {
     /// The highest watermark in the records so far.
     pub(crate) fn watermark(&self) -> u64 {
         self.watermark
+    }
+
+    /// The last edit of the manifest that the records so far know of.
+    pub(crate) fn manifest_edit(&self) -> u64 {
+        self.manifest_edit
     }
 
     /// Looks at nothing from `limit` on.
@@ -142,7 +149,12 @@ impl RecordReader {
                     let payload = self.window.slice(offset + HEADER_BYTES as u64, payload_bytes);
                     return Ok(Next::Record { offset, payload });
                 }
-                // A marker speaks to `scan`, not to who replays.
+                Step::Record { kind: Some(Kind::ManifestEdit), offset, payload_bytes } => {
+                    let payload = self.window.slice(offset + HEADER_BYTES as u64, payload_bytes);
+                    let edit = payload.first_chunk().copied().map_or(0, u64::from_le_bytes);
+                    self.manifest_edit = self.manifest_edit.max(edit);
+                }
+                // Other markers speak to `scan`, not to who replays.
                 Step::Record { .. } => {}
             }
         }

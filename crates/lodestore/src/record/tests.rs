@@ -208,7 +208,7 @@ fn unknown_kinds_are_refused_unless_skippable() {
     writer.append(&[b"changed", b"after"]).unwrap();
     let bytes = scratch.bytes();
     for (kind, flags, understood) in
-        [(4, 0, false), (0x7f, 0, false), (0x80, 0, true), (1, 1, false)]
+        [(5, 0, false), (0x7f, 0, false), (0x80, 0, true), (1, 1, false)]
     {
         let mut changed = bytes.clone();
         let header = &mut changed[at as usize..][..HEADER_BYTES];

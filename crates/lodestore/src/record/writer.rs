@@ -128,9 +128,13 @@ impl RecordWriter {
         Ok(offset)
     }
 
-    /// Appends a record without payload.
-    pub(crate) fn append_marker(&mut self, kind: Kind) -> std::result::Result<u64, Failure> {
-        self.append_records(kind, &[&[]], false)
+    /// Appends a record that carries nothing of a user.
+    pub(crate) fn append_marker(
+        &mut self,
+        kind: Kind,
+        payload: &[u8],
+    ) -> std::result::Result<u64, Failure> {
+        self.append_records(kind, &[payload], false)
     }
 
     /// Makes everything appended so far durable. Does nothing if it is.

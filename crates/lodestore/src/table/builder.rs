@@ -89,6 +89,7 @@ impl TableBuilder {
                 codec: compressor.type_byte(),
                 sequence_min: u64::MAX,
                 prefix_extractor: knows_prefixes.then(|| extractor.to_string()),
+                family: settings.family.clone(),
                 ..Properties::default()
             },
             compressor,

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 
+use super::TableFamily;
 use super::format::{self, Footer, tag};
 use super::meta::{TableFormat, TableMeta};
 use super::properties::Properties;
@@ -18,6 +19,10 @@ pub(crate) struct Description {
     pub(crate) meta: TableMeta,
     /// The name of the order of its keys.
     pub(crate) order_name: String,
+    /// The family that it was written for, if it says so.
+    pub(crate) family: Option<TableFamily>,
+    /// Whose prefixes its filter knows.
+    pub(crate) prefix_extractor: Option<String>,
 }
 
 impl Description {
@@ -57,5 +62,6 @@ pub(crate) fn describe(file: &dyn ReadableFile, path: &Path) -> Result<Descripti
         value_bytes: stated.value_bytes,
         ..TableMeta::default()
     };
-    Ok(Description { footer, meta, order_name: stated.order_name })
+    let Properties { order_name, family, prefix_extractor, .. } = stated;
+    Ok(Description { footer, meta, order_name, family, prefix_extractor })
 }

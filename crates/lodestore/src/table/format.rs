@@ -48,7 +48,7 @@ use crate::key::FileId;
 
 const MAGIC: [u8; 8] = *b"LODETBL\x01";
 /// Raised with every change until the format is frozen; others are refused.
-const DRAFT_VERSION: u32 = 3;
+const DRAFT_VERSION: u32 = 4;
 
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const TAIL_BYTES: usize = 20;
@@ -99,6 +99,15 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path)
         return Err(Error::corruption(path, 12, wrong_id(found, id)));
     }
     Ok(())
+}
+
+/// The id in a header; `None` if it is damaged or of another format.
+pub(super) fn header_id(header: &[u8; HEADER_BYTES]) -> Option<FileId> {
+    let mut reader = Reader::new(header);
+    reader.bytes(8).filter(|magic| *magic == MAGIC)?;
+    let (version, id) = (reader.u32()?, reader.u128()?);
+    let is_sound = reader.u32()? == crc32c(&header[..HEADER_BYTES - 4]);
+    (is_sound && version == DRAFT_VERSION).then_some(FileId(id))
 }
 
 fn wrong_id(found: u128, expected: FileId) -> String {

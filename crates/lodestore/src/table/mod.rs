@@ -30,6 +30,7 @@
 //! | `verify` | reading every byte and doubting all of it |
 //! | `describe` | what a table says of itself that no manifest describes |
 //! | `alone` | what a file tells without a manifest, for tools |
+//! | `salvage` | what can still be read of a damaged table |
 //!
 //! Invariants: a block is validated once, when it is decoded, and trusted
 //! from then on; what a checksum covers includes the place of the bytes;
@@ -62,6 +63,7 @@ mod cursor;
 mod verify;
 mod describe;
 mod alone;
+mod salvage;
 
 #[cfg(test)]
 mod testing;
@@ -85,8 +87,9 @@ pub use alone::{BlockSummary, TableProperties};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
-pub(crate) use describe::describe;
+pub(crate) use describe::{Description, describe};
 pub(crate) use reader::{BlockRef, ReadContext, Table};
+pub(crate) use salvage::{Salvaged, salvage, stated_id};
 pub(crate) use search::{Held, Need};
 
 /// The outcome of a check that only says what is wrong; whoever knows the file
@@ -150,6 +153,13 @@ impl FromStr for Compression {
     }
 }
 
+/// The family that a table was written for: for whoever has no manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableFamily {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+}
+
 /// What a builder needs to know of a family's options.
 #[derive(Clone, Debug)]
 pub(crate) struct TableSettings {
@@ -169,6 +179,8 @@ pub(crate) struct TableSettings {
     /// exceed it; `usize::MAX`: never.
     pub(crate) partition_bytes: usize,
     pub(crate) order: KeyOrder,
+    /// Whose table it is, if that is known.
+    pub(crate) family: Option<TableFamily>,
     /// What the builder's buffers are charged to.
     pub(crate) buffers: Charge,
 }

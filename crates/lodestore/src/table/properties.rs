@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::key::{InternalKey, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, Trailer, trailer};
 use crate::range_deletes::Fragments;
 
+use super::TableFamily;
+
 /// The properties section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Properties {
@@ -30,6 +32,8 @@ pub(super) struct Properties {
     pub(super) largest: InternalKey,
     /// Whose prefixes the filter knows too; also a name that is not known here.
     pub(super) prefix_extractor: Option<String>,
+    /// The family that it was written for, if it was for one.
+    pub(super) family: Option<TableFamily>,
 }
 
 mod field {
@@ -40,6 +44,7 @@ mod field {
     /// The numbers, from here on, in the order of `Properties::numbers`.
     pub(super) const NUMBERS: u64 = 5;
     pub(super) const PREFIX_EXTRACTOR: u64 = 14 << 1;
+    pub(super) const FAMILY: u64 = 15 << 1;
 }
 
 const NUMBERS: usize = 9;
@@ -107,6 +112,10 @@ impl Properties {
             put_varint(&mut out, field::PREFIX_EXTRACTOR);
             put_slice(&mut out, name.as_bytes());
         }
+        if let Some(TableFamily { id, name }) = &self.family {
+            put_varint(&mut out, field::FAMILY);
+            put_slice(&mut out, &[&id.to_le_bytes(), name.as_bytes()].concat());
+        }
         out
     }
 
@@ -137,6 +146,11 @@ impl Properties {
             field::CODEC => self.codec = *value.first()?,
             field::PREFIX_EXTRACTOR => {
                 self.prefix_extractor = Some(str::from_utf8(value).ok()?.to_string());
+            }
+            field::FAMILY => {
+                let (id, name) = value.split_first_chunk::<4>()?;
+                let name = str::from_utf8(name).ok()?.to_string();
+                self.family = Some(TableFamily { id: u32::from_le_bytes(*id), name });
             }
             _ if tag & 1 != 0 => return Some(Some(tag >> 1)),
             _ => match (tag >> 1).checked_sub(field::NUMBERS) {

@@ -78,6 +78,7 @@ pub(super) fn settings(block_bytes: usize, compression: Compression) -> TableSet
         dictionary_bytes: 0,
         dictionary_training_bytes: 0,
         prefix_extractor: PrefixExtractor::None,
+        family: None,
         order: KeyOrder::Bytewise,
         partition_bytes: usize::MAX,
         buffers: buffers(),

@@ -166,6 +166,7 @@ impl Table {
             block_bytes: stated.block_bytes,
             codec: stated.codec,
             prefix_extractor: stated.prefix_extractor.clone(),
+            family: stated.family.clone(),
             largest: InternalKey::behind(&walk.last_key, walk.last_trailer, &self.order),
             ..walk.found
         };

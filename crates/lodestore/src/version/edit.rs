@@ -11,6 +11,7 @@
 //! | 7 | yes | a table added: family, level (varints), the table's fields |
 //! | 8 | yes | a table deleted: family, level, number (varints) |
 //! | 9 | no | where compaction of a level goes on: family, level (varints), then trailer (8 bytes) and user key, or nothing |
+//! | 10 | yes | the newest log that was synced: number, durable bytes (varints) |
 //!
 //! A family's fields:
 //!
@@ -34,6 +35,7 @@ use crate::version::field::{
     skip_unknown, text,
 };
 use crate::version::table_field;
+use crate::wal::DurableLog;
 
 const NEXT_FILE: u64 = required(1);
 const LAST_SEQUENCE: u64 = required(2);
@@ -44,6 +46,7 @@ const FAMILY_DROPPED: u64 = required(6);
 const TABLE_ADDED: u64 = required(7);
 const TABLE_DELETED: u64 = required(8);
 const CURSOR: u64 = optional(9);
+const DURABLE_LOG: u64 = required(10);
 
 const FAMILY_ID: u64 = required(1);
 const FAMILY_NAME: u64 = required(2);
@@ -97,6 +100,8 @@ pub(crate) struct VersionEdit {
     /// (family, level, number).
     pub(crate) tables_deleted: Vec<(u32, usize, u64)>,
     pub(crate) cursors: Vec<CompactionCursor>,
+    /// The newest log that was synced, and how far.
+    pub(crate) durable_log: Option<DurableLog>,
 }
 
 impl VersionEdit {
@@ -135,6 +140,9 @@ impl VersionEdit {
         }
         for cursor in &self.cursors {
             put(CURSOR, &|body| cursor.encode(body));
+        }
+        if let Some(DurableLog { number, bytes }) = self.durable_log {
+            put(DURABLE_LOG, &|body| put_varints(body, &[number, bytes]));
         }
         for &family in &self.families_dropped {
             put(FAMILY_DROPPED, &|body| put_varints(body, &[u64::from(family)]));
@@ -181,6 +189,10 @@ impl VersionEdit {
             CURSOR => {
                 self.cursors.push(CompactionCursor::decode(&mut rest)?);
                 return Ok(());
+            }
+            DURABLE_LOG => {
+                let log = DurableLog { number: varint(&mut rest)?, bytes: varint(&mut rest)? };
+                set_once(&mut self.durable_log, log, "the newest synced log")?;
             }
             unknown => return skip_unknown(unknown, "an edit"),
         }
@@ -298,6 +310,7 @@ mod tests {
         let plain = FamilyDescriptor { comparator: "c".into(), ..FamilyDescriptor::default() };
         let after = Some(InternalKey::new(b"", 0));
         VersionEdit {
+            durable_log: Some(DurableLog { number: 9, bytes: u64::MAX }),
             next_file_number: Some(u64::MAX),
             last_sequence: Some(0),
             next_family_id: Some(3),

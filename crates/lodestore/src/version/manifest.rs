@@ -169,7 +169,7 @@ impl Manifest {
         // The group's witness: what it makes unneeded is removed from now on,
         // so that rot in it must not pass for a group that was cut short. It
         // need not be durable, and the group is good without it.
-        let _ = self.writer.append_marker(Kind::Skip);
+        let _ = self.writer.append_marker(Kind::Skip, &[]);
         Ok(())
     }
 }

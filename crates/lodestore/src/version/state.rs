@@ -10,6 +10,7 @@ use crate::key::{InternalKey, SequenceNumber};
 use crate::table::meta::TableMeta;
 use crate::version::edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
 use crate::version::levels::LEVELS;
+use crate::wal::DurableLog;
 
 /// The durable description of one family.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +36,9 @@ pub(crate) struct State {
     pub(crate) next_family_id: u32,
     /// Not below any sequence number in the tables.
     pub(crate) last_sequence: SequenceNumber,
+    /// The newest log that was synced, and how far: what is missing of it is
+    /// lost.
+    pub(crate) durable_log: DurableLog,
 }
 
 impl Default for State {
@@ -45,6 +49,7 @@ impl Default for State {
             next_file_number: 1,
             next_family_id: 0,
             last_sequence: 0,
+            durable_log: DurableLog::default(),
         }
     }
 }
@@ -102,6 +107,7 @@ impl State {
         self.next_file_number = self.next_file_number.max(bound);
         self.last_sequence = self.last_sequence.max(edit.last_sequence.unwrap_or(0));
         self.next_family_id = self.next_family_id.max(edit.next_family_id.unwrap_or(0));
+        self.durable_log = self.durable_log.max(edit.durable_log.unwrap_or_default());
         Ok(())
     }
 
@@ -112,6 +118,7 @@ impl State {
             next_file_number: Some(self.next_file_number),
             last_sequence: Some(self.last_sequence),
             next_family_id: Some(self.next_family_id),
+            durable_log: Some(self.durable_log),
             ..VersionEdit::default()
         };
         let families = self.families.iter().map(|(&id, family)| family.to_edit(id));

@@ -46,7 +46,7 @@ const HEADER_BYTES: usize = 256;
 const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
 /// A draft of the format: a build with another number refuses the file.
-const DRAFT_VERSION: u32 = 1;
+const DRAFT_VERSION: u32 = 2;
 const KNOWN_READ_COMPATIBLE: u64 = 0;
 const KNOWN_INCOMPATIBLE: u64 = 0;
 

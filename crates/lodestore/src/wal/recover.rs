@@ -10,15 +10,19 @@
 //!   later is replayed, because that would leave a hole.
 //!
 //! Proof is a later header in the same file with a watermark above the place;
-//! such a watermark in the next segment's header, which knows it from sealing;
-//! or, in any later segment, a watermark at all or the note that its
-//! predecessors are durable (see the invariants in `wal`).
+//! such a watermark in the next segment's header, which knows it from sealing,
+//! or in the manifest, which knows the newest synced segment; or, in any later
+//! segment, a watermark at all or the note that its predecessors are durable
+//! (see the invariants in `wal`).
 
 use std::path::{Path, PathBuf};
 
+use super::DurableLog;
 use super::header::{self, Access, Found, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader};
 use crate::error::{Error, Result};
+use crate::filename;
 use crate::fs::{Fs, ReadableFile};
+use crate::key::FileId;
 use crate::record::{End, Next, RecordReader, scan};
 use crate::sync::Arc;
 
@@ -35,6 +39,29 @@ pub(crate) struct Recovery {
     /// were not begun, or that follow a cut. Remove them before a new segment
     /// is made durable.
     pub(crate) unused: Vec<u64>,
+    /// All segments that were begun, replayed or not.
+    pub(crate) begun: Vec<Origin>,
+}
+
+/// What the manifest says of the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected<'a> {
+    pub(crate) directory: &'a Path,
+    /// The database whose log it is.
+    pub(crate) database: FileId,
+    /// Segments below this are of no interest.
+    pub(crate) first_live: u64,
+    /// The newest that was synced, unless it is below.
+    pub(crate) durable: DurableLog,
+}
+
+/// Where a segment comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) path: PathBuf,
+    pub(crate) header: SegmentHeader,
+    /// The last edit of the manifest that it knows of.
+    pub(crate) manifest_edit: u64,
 }
 
 impl Recovery {
@@ -54,7 +81,6 @@ impl Recovery {
 #[derive(Clone, Debug)]
 pub(crate) struct Recovered {
     pub(crate) header: SegmentHeader,
-    pub(crate) path: PathBuf,
     /// Where its last good record ends.
     pub(crate) bytes: u64,
     /// Known to have been durable up to here. The rest may be in the page
@@ -62,6 +88,8 @@ pub(crate) struct Recovered {
     pub(crate) watermark: u64,
     /// The checksum of its records.
     pub(crate) checksum: u32,
+    /// The last edit of the manifest that its records know of.
+    manifest_edit: u64,
 }
 
 /// Where the replay ended early.
@@ -82,8 +110,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// Gives every record of the log to `visit`, in order. `segments` are the log
-/// files (number and path) that are there, of which those below `first_live`
-/// are of no interest.
+/// files (number and path) that are there.
 ///
 /// # Errors
 /// `Io`; `Incompatible`; what `visit` returns; `Corruption` where acknowledged
@@ -91,21 +118,25 @@ pub(crate) struct Place<'a> {
 /// these.
 pub(crate) fn recover(
     fs: &dyn Fs,
-    first_live: u64,
+    expected: Expected<'_>,
     segments: &[(u64, PathBuf)],
     access: Access,
     visit: &mut dyn FnMut(Place<'_>, &[u8]) -> Result<()>,
 ) -> Result<Recovery> {
+    let Expected { first_live, durable, .. } = expected;
     let mut candidates = Vec::new();
     for (number, path) in segments.iter().filter(|(number, _)| *number >= first_live) {
-        candidates.push(Candidate::open(fs, *number, path, first_live, access)?);
+        candidates.push(Candidate::open(fs, *number, path, expected, access)?);
     }
     candidates.sort_by_key(|candidate| candidate.number);
-    let (chain, mut cut) = find_chain(&candidates, first_live)?;
+    if durable.number >= first_live.max(1) {
+        check_there(&candidates, segments, expected)?;
+    }
+    let (chain, mut cut) = find_chain(&candidates, expected)?;
     let mut recovered = Vec::new();
     for (position, segment) in chain.iter().enumerate() {
         let later = &chain[position + 1..];
-        let (done, lost) = replay(segment, later, visit)?;
+        let (done, lost) = replay(segment, later, durable, visit)?;
         recovered.push(done);
         if lost.is_some() {
             cut = lost;
@@ -114,7 +145,47 @@ pub(crate) fn recover(
     }
     let is_used = |number| recovered.iter().any(|done: &Recovered| done.header.number == number);
     let unused = candidates.iter().map(|c| c.number).filter(|&n| !is_used(n)).collect();
-    Ok(Recovery { segments: recovered, cut, unused })
+    let begun = candidates.iter().filter_map(as_link);
+    let begun = begun.map(|link| origin(&link, &recovered)).collect::<Result<_>>()?;
+    Ok(Recovery { segments: recovered, cut, unused, begun })
+}
+
+/// # Errors
+/// `Corruption` if the segment that was synced last is not there.
+fn check_there(
+    candidates: &[Candidate],
+    segments: &[(u64, PathBuf)],
+    Expected { directory, durable, .. }: Expected<'_>,
+) -> Result<()> {
+    let mut begun = candidates.iter().filter_map(as_link);
+    if begun.any(|link| link.header.number == durable.number) {
+        return Ok(());
+    }
+    let bytes = durable.bytes;
+    if let Some((_, path)) = segments.iter().find(|(number, _)| *number == durable.number) {
+        let what = format!("the log has no header; by the manifest it goes to {bytes}");
+        return Err(Error::corruption(path, 0, what));
+    }
+    let path = filename::log_path(directory, durable.number);
+    let what = format!("the log is missing; by the manifest it goes to {bytes}");
+    Err(Error::corruption(&path, 0, what))
+}
+
+/// Where a segment comes from; one that is not replayed is read for that.
+fn origin(link: &Link<'_>, recovered: &[Recovered]) -> Result<Origin> {
+    let Link { path, file, header } = *link;
+    let done = recovered.iter().find(|done| done.header.number == header.number);
+    let noted = match done {
+        Some(done) => done.manifest_edit,
+        None => {
+            let (id, start) = (header.id, HEADER_BLOCK_BYTES);
+            let mut reader = RecordReader::new(Arc::clone(file), path, id, start, u64::MAX);
+            while let Next::Record { .. } = reader.next()? {}
+            reader.manifest_edit()
+        }
+    };
+    let manifest_edit = noted.max(header.manifest_edit);
+    Ok(Origin { path: path.to_path_buf(), header: header.clone(), manifest_edit })
 }
 
 /// A file that may be a segment.
@@ -131,11 +202,16 @@ impl Candidate {
         fs: &dyn Fs,
         number: u64,
         path: &Path,
-        first_live: u64,
+        Expected { database, first_live, .. }: Expected<'_>,
         access: Access,
     ) -> Result<Candidate> {
         let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
         let header = match header::read(&*file, path, number, access)? {
+            Found::Header(header) if header.database != database => {
+                let found = header.database;
+                let what = format!("the log is of database {found}; this is database {database}");
+                return Err(Error::corruption(path, 0, what));
+            }
             Found::Header(header) => Some(*header),
             Found::Nothing => None,
             // Only segments that nobody needs are recycled: a crash between
@@ -160,7 +236,10 @@ struct Link<'a> {
 
 /// The segments that count, oldest first; and the cut, if the ones after a
 /// missing segment do not.
-fn find_chain(candidates: &[Candidate], first_live: u64) -> Result<(Vec<Link<'_>>, Option<Cut>)> {
+fn find_chain<'c>(
+    candidates: &'c [Candidate],
+    Expected { directory, first_live, .. }: Expected<'_>,
+) -> Result<(Vec<Link<'c>>, Option<Cut>)> {
     let mut cut = None;
     let mut below = u64::MAX;
     while let Some(newest) = candidates.iter().rev().filter(|c| c.number < below).find_map(as_link)
@@ -190,10 +269,12 @@ fn find_chain(candidates: &[Candidate], first_live: u64) -> Result<(Vec<Link<'_>
             return Ok((chain, cut));
         };
         let oldest = chain[0];
-        let what = format!("log {}, which comes before this one, is missing", missing.number);
         if missing.watermark > 0 || prove_durable(&chain)? {
-            return Err(Error::corruption(oldest.path, 0, what));
+            let path = filename::log_path(directory, missing.number);
+            let what = format!("the log is missing; log {} follows it", oldest.header.number);
+            return Err(Error::corruption(&path, 0, what));
         }
+        let what = format!("log {}, which comes before this one, is missing", missing.number);
         cut = Some(Cut { path: oldest.path.to_path_buf(), offset: 0, what });
         below = missing.number;
     }
@@ -226,6 +307,7 @@ fn prove_durable(later: &[Link<'_>]) -> Result<bool> {
 fn replay(
     link: &Link<'_>,
     later: &[Link<'_>],
+    durable: DurableLog,
     visit: &mut dyn FnMut(Place<'_>, &[u8]) -> Result<()>,
 ) -> Result<(Recovered, Option<Cut>)> {
     let Link { path, file, header } = *link;
@@ -241,18 +323,24 @@ fn replay(
             Next::End(end) => break end,
         }
     };
-    let (bytes, checksum) = (reader.offset(), reader.checksum());
-    let watermark = reader.watermark();
-    let recovered =
-        Recovered { header: header.clone(), path: path.to_path_buf(), bytes, watermark, checksum };
+    let bytes = reader.offset();
+    let recovered = Recovered {
+        header: header.clone(),
+        bytes,
+        watermark: reader.watermark(),
+        checksum: reader.checksum(),
+        manifest_edit: reader.manifest_edit(),
+    };
+    let of_manifest = if durable.number == header.number { durable.bytes } else { 0 };
+    let known = sealed.map_or(0, |sealed| sealed.watermark).max(of_manifest);
     let lost = match sealed {
         Some(sealed) => examine_sealed(link, &recovered, sealed, end)?,
+        None if known > bytes => Some(format!("the log ends, but was durable up to {known}")),
         None => examine_newest(link, end)?,
     };
     let Some(what) = lost else {
         return Ok((recovered, None));
     };
-    let known = sealed.map_or(0, |sealed| sealed.watermark);
     if known > bytes || scan_past(link, bytes)?.watermark > bytes || prove_durable(later)? {
         return Err(Error::corruption(path, bytes, what));
     }

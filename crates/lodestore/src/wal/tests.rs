@@ -82,6 +82,12 @@ fn payload(record: u32) -> Vec<u8> {
     bytes
 }
 
+/// A manifest that needs the segments from `first_live` on.
+fn from(first_live: u64) -> Expected<'static> {
+    let (directory, database) = (Path::new(""), FileId(1));
+    Expected { directory, database, first_live, durable: DurableLog::default() }
+}
+
 /// The records that recovery gives, and what it says.
 fn replay(fs: &dyn Fs, first_live: u64) -> Result<(Vec<u32>, Recovery)> {
     let mut segments = Vec::new();
@@ -90,13 +96,14 @@ fn replay(fs: &dyn Fs, first_live: u64) -> Result<(Vec<u32>, Recovery)> {
         segments.push((digits.parse().unwrap(), PathBuf::from(&name)));
     }
     let mut records = Vec::new();
-    let recovery = recover(fs, first_live, &segments, Access::ReadWrite, &mut |place, bytes| {
-        assert_eq!(place.path, path(place.number));
-        let record = u32::from_le_bytes(bytes[..4].try_into().unwrap());
-        assert_eq!(bytes, payload(record), "a wrong record at {place:?}");
-        records.push(record);
-        Ok(())
-    })?;
+    let recovery =
+        recover(fs, from(first_live), &segments, Access::ReadWrite, &mut |place, bytes| {
+            assert_eq!(place.path, path(place.number));
+            let record = u32::from_le_bytes(bytes[..4].try_into().unwrap());
+            assert_eq!(bytes, payload(record), "a wrong record at {place:?}");
+            records.push(record);
+            Ok(())
+        })?;
     Ok((records, recovery))
 }
 

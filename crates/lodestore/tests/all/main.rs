@@ -22,6 +22,7 @@ mod pacing;
 mod compactions;
 mod panics;
 mod recovery;
+mod rot;
 mod crash;
 mod faults;
 mod failures;

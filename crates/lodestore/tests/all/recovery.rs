@@ -17,8 +17,8 @@ fn options(fs: &MemFs) -> Options {
     with_families(options)
 }
 
-/// The files of a small database, closed: twelve batches, the first few in
-/// tables, the others in the log only.
+/// The files of a small database as a killed process leaves them: twelve
+/// batches, the first few in tables, the others in the log only.
 fn small_database(flush_after: u64) -> Result<Files, Error> {
     let fs = MemFs::new();
     let options = options(&fs);
@@ -30,8 +30,10 @@ fn small_database(flush_after: u64) -> Result<Files, Error> {
             db.flush_all()?;
         }
     }
+    db.wait_for_background()?;
+    let files = files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read");
     drop((families, db));
-    Ok(files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read"))
+    Ok(files)
 }
 
 /// Opens a database of these files; the file system beside it, to look at.

@@ -95,6 +95,7 @@ fn compact_with(
             dictionary_bytes: 0,
             dictionary_training_bytes: 0,
             prefix_extractor: PrefixExtractor::None,
+            family: None,
             order: KeyOrder::Bytewise,
             partition_bytes: usize::MAX,
             buffers: Charge::new(&Account::unlimited(), Item::Compactions),

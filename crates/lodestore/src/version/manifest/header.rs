@@ -33,7 +33,7 @@ pub(crate) const HEADER_BYTES: usize = 128;
 /// How every manifest begins.
 pub(crate) const MAGIC: [u8; 8] = *b"LODEMANI";
 /// Formats with another draft version are refused.
-const DRAFT_VERSION: u32 = 1;
+const DRAFT_VERSION: u32 = 2;
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - 4;
 
 /// Features of a file, each a bit: who does not know a set bit may go on, may

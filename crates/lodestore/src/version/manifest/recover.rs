@@ -30,6 +30,9 @@ pub(crate) struct Recovered {
     pub(crate) state: State,
     /// Its `edit` is the last edit applied.
     pub(crate) identity: ManifestIdentity,
+    /// Number of the last edit of its checkpoint: those after it were made while
+    /// this manifest was in use.
+    pub(crate) checkpoint_edit: u64,
     /// The manifest's path.
     pub(crate) path: PathBuf,
     /// Bytes at the end that were left out.
@@ -47,6 +50,24 @@ pub(crate) struct TornTail {
 }
 
 impl Recovered {
+    /// What there is before a database's first manifest.
+    pub(crate) fn nothing(directory: &Path, identity: ManifestIdentity) -> Recovered {
+        Recovered {
+            state: State::default(),
+            identity,
+            checkpoint_edit: 0,
+            path: filename::current_path(directory),
+            torn: None,
+            unknown_read_compatible: 0,
+        }
+    }
+
+    /// What was left out at the end, in words.
+    pub(crate) fn torn_note(&self) -> Option<String> {
+        let TornTail { offset, what } = self.torn.as_ref()?;
+        Some(format!("{} ends at offset {offset}: {what}", self.path.display()))
+    }
+
     /// Must be asked before anything is written.
     ///
     /// # Errors
@@ -91,7 +112,7 @@ pub(crate) fn recover(fs: &Arc<dyn Fs>, directory: &Path) -> Result<Recovered> {
     }
     // A file that an unfinished change left behind must not have its number
     // used again while it is still there.
-    let next = files.iter().filter_map(|&file| number_of(file)?.checked_add(1)).max();
+    let next = files.iter().filter_map(|&file| file.number()?.checked_add(1)).max();
     let state = &mut recovered.state;
     state.next_file_number = state.next_file_number.max(next.unwrap_or(0));
     Ok(recovered)
@@ -102,17 +123,6 @@ fn open(fs: &Arc<dyn Fs>, path: &Path) -> Result<Arc<dyn ReadableFile>> {
         ErrorKind::NotFound => Error::corruption(path, 0, "CURRENT names it, but it is missing"),
         _ => Error::io(path, "open", error),
     })
-}
-
-fn number_of(file: FileKind) -> Option<u64> {
-    match file {
-        FileKind::Current | FileKind::Lock | FileKind::Status => None,
-        FileKind::Manifest(number)
-        | FileKind::Log(number)
-        | FileKind::Table(number)
-        | FileKind::Options(number)
-        | FileKind::Temporary(number) => Some(number),
-    }
 }
 
 fn no_database(directory: &Path) -> Error {
@@ -235,6 +245,7 @@ pub(crate) fn read_manifest(
     Ok(Recovered {
         state: replay.state,
         identity: ManifestIdentity { edit: replay.edit, ..header.identity },
+        checkpoint_edit: header.identity.edit,
         path: path.to_path_buf(),
         torn,
         unknown_read_compatible: header.features.read_compatible,

@@ -43,7 +43,7 @@ fn check(after: &MemFs, least: u32, most: u32, context: &str) -> u32 {
     let mut log = Log { fs, writer: None, sealed: Vec::new(), next_number: highest + 1 };
     log.begin(recovery.as_predecessor(), None).unwrap();
     for segment in &recovery.segments {
-        assert!(sync_recovered(after, &segment.path).unwrap());
+        assert!(sync_recovered(after, &path(segment.header.number)).unwrap());
     }
     let mut told = Acknowledged::default();
     run(&mut log, count, 5, &mut told).unwrap();

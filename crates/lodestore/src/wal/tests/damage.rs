@@ -100,7 +100,10 @@ fn loss_of_durable_bytes_is_corruption() {
         }
         fs.remove(&path(1)).unwrap();
         let error = replay(&*fs, 1).unwrap_err();
-        assert!(error.is_corruption() && error.to_string().contains("log 1"), "{name}: {error}");
+        assert!(
+            error.is_corruption() && error.to_string().contains("000001.wal"),
+            "{name}: {error}"
+        );
     }
 }
 
@@ -181,6 +184,11 @@ fn swapped_segments_are_corruption() {
     let header = SegmentHeader { number: 1, id: FileId(99), ..SegmentHeader::default() };
     SegmentWriter::create(&fs, &path(1), &header, None, Room::AsNeeded).unwrap();
     let error = replay(&*fs, 1).unwrap_err();
+    assert!(error.to_string().contains("of database"), "{error}");
+    // One of this database.
+    let header = SegmentHeader { database: FileId(1), ..header };
+    SegmentWriter::create(&fs, &path(1), &header, None, Room::AsNeeded).unwrap();
+    let error = replay(&*fs, 1).unwrap_err();
     assert!(error.to_string().contains("should have"), "{error}");
 }
 
@@ -197,9 +205,14 @@ fn other_records_of_the_same_length_are_corruption() {
         again.writer().append(&changed).unwrap();
     }
     assert_eq!(again.writer().bytes(), bytes.len() as u64);
-    let error =
-        recover(&*fs, 1, &[(1, path(1)), (2, path(2))], Access::ReadWrite, &mut |_, _| Ok(()))
-            .unwrap_err();
+    let error = recover(
+        &*fs,
+        from(1),
+        &[(1, path(1)), (2, path(2))],
+        Access::ReadWrite,
+        &mut |_, _| Ok(()),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("not those"), "{error}");
 }
 
@@ -241,7 +254,7 @@ fn newer_logs_are_incompatible() {
         count += 1;
         Ok(())
     };
-    recover(&*fs, 1, &[(1, path(1))], Access::ReadOnly, visit).unwrap();
+    recover(&*fs, from(1), &[(1, path(1))], Access::ReadOnly, visit).unwrap();
     assert_eq!(count, 5, "reading is allowed");
 }
 

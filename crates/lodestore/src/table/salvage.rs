@@ -1,0 +1,286 @@
+//! What can still be read of a damaged table: for repair.
+//!
+//! The index says where blocks are. Where it is damaged, a block begins where
+//! the one before it ends, and it ends where its checksum is right, which is
+//! bound to the file's id and the block's place.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::checksum::{Crc32c, context};
+use crate::error::{Error, Result};
+use crate::fs::ReadableFile;
+use crate::key::{FileId, KeyOrder, Trailer};
+use crate::range_deletes::Fragments;
+use crate::sync::Arc;
+
+use super::block::Block;
+use super::codec;
+use super::dictionary::Dictionary;
+use super::format::{self, Footer, HEADER_BYTES, tag};
+use super::index::Index;
+use super::meta::TableMeta;
+use super::partitions::Partitions;
+use super::range_section;
+
+/// The end of a block that no index knows is looked for in so many bytes.
+const PROBED_BYTES_MAX: u64 = 4 << 20;
+
+/// What was found besides the entries.
+#[derive(Debug, Default)]
+pub(crate) struct Salvaged {
+    pub(crate) entries: u64,
+    /// Where blocks could not be read.
+    pub(crate) gaps: Vec<Gap>,
+    /// `None` if they cannot be read.
+    pub(crate) range_deletes: Option<Fragments>,
+}
+
+/// Blocks that could not be read: what they held lies between these keys,
+/// which may be among it. `None`: nothing readable is on that side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) after: Option<Vec<u8>>,
+    pub(crate) before: Option<Vec<u8>>,
+}
+
+/// The id that a file states in its header or, if that is damaged, in its
+/// footer; `None` if it states none.
+pub(crate) fn stated_id(file: &dyn ReadableFile, path: &Path) -> Option<FileId> {
+    let mut header = [0; HEADER_BYTES];
+    let read = format::read_at(file, 0, &mut header, path).ok();
+    read.and_then(|()| format::header_id(&header)).or_else(|| {
+        let length = file.length().ok()?;
+        Footer::read(file, length, path).ok().map(|footer| footer.id)
+    })
+}
+
+/// Gives every entry of a sound block of the table that `meta` describes to
+/// `visit`, in order.
+///
+/// # Errors
+/// `Io`; what `visit` returns. Damage is no error.
+pub(crate) fn salvage(
+    file: &dyn ReadableFile,
+    path: &Path,
+    meta: &TableMeta,
+    order: &KeyOrder,
+    visit: &mut dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()>,
+) -> Result<Salvaged> {
+    let length = file.length().map_err(|error| Error::io(path, "read length of", error))?;
+    let footer = readable(Footer::read(file, length, path))?;
+    let footer = footer.filter(|footer| footer.id == meta.id);
+    let source = Source { file, path, id: meta.id, order, footer };
+    let (places, end) = source.places(length)?;
+    let mut walk = Walk { meta, visit, last: None, found: Salvaged::default(), open_gap: false };
+    let dictionary = source.dictionary()?;
+    let mut at = HEADER_BYTES as u64;
+    while at < end {
+        let known = places.get(&at).copied();
+        let next = match known {
+            Some(next) => Some(next),
+            None => source.probe(at, end)?,
+        };
+        let block = match next {
+            Some(next) => source.block(at, next, meta, dictionary.as_ref())?,
+            None => None,
+        };
+        match block {
+            Some(block) if walk.follows(&block, order) => walk.take(&block)?,
+            // Behind the entries lie other blocks, which no index told apart.
+            Some(_) if known.is_none() => break,
+            _ => walk.open_gap = true,
+        }
+        let following = || places.range(at + 1..).next().map(|(&start, _)| start);
+        at = match (next, walk.open_gap && known.is_none()) {
+            (Some(next), false) => next,
+            _ => following().unwrap_or(end),
+        };
+    }
+    walk.end_gap(None);
+    let Walk { mut found, .. } = walk;
+    found.range_deletes = source.range_deletes(meta)?;
+    if found.entries == meta.entries {
+        found.gaps.clear();
+    }
+    Ok(found)
+}
+
+/// What was read; `None` if it is damaged.
+fn readable<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.is_corruption() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A table's file, as far as its frame can be read.
+struct Source<'a> {
+    file: &'a dyn ReadableFile,
+    path: &'a Path,
+    id: FileId,
+    order: &'a KeyOrder,
+    footer: Option<Footer>,
+}
+
+impl Source<'_> {
+    /// A section's bytes; `None` if it is not there or damaged.
+    fn section(&self, tag: u32) -> Result<Option<Vec<u8>>> {
+        let section = self.footer.as_ref().and_then(|footer| footer.section(tag));
+        let Some(section) = section else { return Ok(None) };
+        readable(format::read_section(self.file, section, self.id, self.path))
+    }
+
+    /// Where blocks of entries begin and end, as far as the index says it; and
+    /// where the last one ends, or something behind it.
+    fn places(&self, length: u64) -> Result<(BTreeMap<u64, u64>, u64)> {
+        let sections = self.footer.iter().flat_map(|footer| &footer.sections);
+        let end = sections.map(|section| section.offset).min().unwrap_or(length);
+        if let Some(bytes) = self.section(tag::PARTITIONS)? {
+            let Ok(partitions) = Partitions::decode(&bytes, self.order, end) else {
+                return Ok((BTreeMap::new(), end));
+            };
+            return Ok((self.places_in(&partitions)?, partitions.data_end()));
+        }
+        let Some(bytes) = self.section(tag::INDEX)? else { return Ok((BTreeMap::new(), end)) };
+        let Ok(index) = Index::decode(&bytes, self.order) else {
+            return Ok((BTreeMap::new(), end));
+        };
+        let place = |i| (index.block_offset(i), index.block_offset(i + 1));
+        let last = index.block_offset(index.blocks()).min(end);
+        Ok(((0..index.blocks()).map(place).filter(|place| place.1 <= end).collect(), last))
+    }
+
+    fn places_in(&self, partitions: &Partitions) -> Result<BTreeMap<u64, u64>> {
+        let dictionary = self.dictionary()?;
+        let mut places = BTreeMap::new();
+        for partition in 0..partitions.count() {
+            let place = partitions.index_ref(partition).place;
+            let end = place.offset + place.stored_bytes as u64;
+            let bytes = self.decoded(place.offset, end, dictionary.as_ref())?;
+            let block = bytes.and_then(|b| Block::new(partition, b, self.order, None).ok());
+            let sound = block.filter(|b| partitions.check(partition, b, true).is_ok());
+            let Some(block) = sound else { continue };
+            let layout = block.layout();
+            for i in 0..layout.count {
+                let place = partitions.data_ref(&block, &layout, i).place;
+                places.insert(place.offset, place.offset + place.stored_bytes as u64);
+            }
+        }
+        Ok(places)
+    }
+
+    fn dictionary(&self) -> Result<Option<Dictionary>> {
+        let section = self.section(tag::DICTIONARY)?;
+        Ok(section.and_then(|bytes| Dictionary::decode(&bytes).ok()))
+    }
+
+    /// `None` if they are damaged, or fewer than there were.
+    fn range_deletes(&self, meta: &TableMeta) -> Result<Option<Fragments>> {
+        if meta.range_tombstones == 0 {
+            return Ok(Some(Fragments::default()));
+        }
+        let section = self.section(tag::RANGE_DELETES)?;
+        let deletes = section.and_then(|bytes| range_section::decode(&bytes, self.order).ok());
+        let deletes = deletes.filter(|deletes| deletes.count() == meta.range_tombstones);
+        Ok(match meta.sequence_override {
+            Some(sequence) => deletes.and_then(|deletes| deletes.with_sequence(sequence)),
+            None => deletes,
+        })
+    }
+
+    /// The end of the block at `at`: where its checksum is right.
+    fn probe(&self, at: u64, end: u64) -> Result<Option<u64>> {
+        let mut bytes = vec![0; (end - at).min(PROBED_BYTES_MAX) as usize];
+        format::read_at(self.file, at, &mut bytes, self.path)?;
+        let (mut crc, context) = (Crc32c::new(), context(self.id, at));
+        for covered in 1..bytes.len().saturating_sub(3) {
+            crc.update(&bytes[covered - 1..covered]);
+            let stored = bytes[covered..covered + 4].first_chunk().expect("four bytes");
+            if crc.value() ^ context == u32::from_le_bytes(*stored) {
+                return Ok(Some(at + covered as u64 + 4));
+            }
+        }
+        Ok(None)
+    }
+
+    fn decoded(
+        &self,
+        at: u64,
+        end: u64,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<Option<Arc<[u8]>>> {
+        let mut stored = vec![0; (end - at) as usize];
+        let read = readable(format::read_at(self.file, at, &mut stored, self.path))?;
+        Ok(read.and_then(|()| codec::open(&stored, self.id, at, dictionary).ok()))
+    }
+
+    /// The block of entries there; `None` if it is damaged, or none.
+    fn block(
+        &self,
+        at: u64,
+        end: u64,
+        meta: &TableMeta,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<Option<Block>> {
+        let bytes = self.decoded(at, end, dictionary)?;
+        Ok(bytes.and_then(|b| Block::new(0, b, self.order, meta.sequence_override).ok()))
+    }
+}
+
+/// The way through the entries.
+struct Walk<'a> {
+    meta: &'a TableMeta,
+    visit: &'a mut dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()>,
+    /// The last entry that was given.
+    last: Option<(Vec<u8>, Trailer)>,
+    found: Salvaged,
+    /// Blocks were missing since that.
+    open_gap: bool,
+}
+
+impl Walk<'_> {
+    /// True if the block's entries come after those before, and are in order.
+    fn follows(&self, block: &Block, order: &KeyOrder) -> bool {
+        let (layout, bytes) = (block.layout(), &block.bytes()[..]);
+        let mut last = self.last.clone();
+        (0..layout.count).all(|i| {
+            let (mut key, trailer) = (Vec::new(), layout.trailer(bytes, i));
+            layout.append_key(bytes, i, &mut key);
+            let follows = last.as_ref().is_none_or(|(last, before)| {
+                order.compare_entries((last, *before), (&key, trailer)).is_lt()
+            });
+            last = Some((key, trailer));
+            follows
+        })
+    }
+
+    fn take(&mut self, block: &Block) -> Result<()> {
+        let (layout, bytes) = (block.layout(), &block.bytes()[..]);
+        for i in 0..layout.count {
+            let (mut key, trailer) = (Vec::new(), layout.trailer(bytes, i));
+            layout.append_key(bytes, i, &mut key);
+            if i == 0 {
+                self.end_gap(Some(&key));
+            }
+            (self.visit)(&key, trailer, layout.value(bytes, i))?;
+            self.last = Some((key, trailer));
+        }
+        self.found.entries += layout.count as u64;
+        Ok(())
+    }
+
+    /// Notes blocks that were missing before `next`, the next readable key.
+    fn end_gap(&mut self, next: Option<&[u8]>) {
+        if !std::mem::take(&mut self.open_gap) {
+            // Nothing may be known of the end.
+            let is_short = next.is_none() && self.found.entries < self.meta.entries;
+            if !is_short || !self.found.gaps.is_empty() {
+                return;
+            }
+        }
+        let after = self.last.as_ref().map(|(key, _)| key.clone());
+        self.found.gaps.push(Gap { after, before: next.map(<[u8]>::to_vec) });
+    }
+}
