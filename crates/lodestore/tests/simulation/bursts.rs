@@ -9,7 +9,7 @@ use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 use testkit::random::Random;
 
 /// Runs of up to so many steps, as a power of two.
-const STEPS_LOG2_MAX: usize = 12;
+const STEPS_LOG2_MAX: usize = 9;
 
 /// Chooses threads for one execution.
 #[derive(Debug)]
