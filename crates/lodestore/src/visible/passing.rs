@@ -25,6 +25,9 @@ pub(super) struct Run {
     /// Where a gap ended that was passed over, if nothing was looked at since.
     passed: Option<Edge>,
     claimed: Option<Claimed>,
+    /// Where a claim began last. A second one there would look at the same
+    /// versions of a key for ever.
+    begun: Option<Edge>,
     /// In reverse: the key that was looked at last has a value that is too new
     /// for this walk.
     pub(super) saw_newer_value: bool,
@@ -47,6 +50,7 @@ impl Default for Run {
             find_at: FIND_STEPS,
             passed: None,
             claimed: None,
+            begun: None,
             saw_newer_value: false,
         }
     }
@@ -154,8 +158,12 @@ impl VisibleCursor {
             (Direction::Forward, false) | (Direction::Reverse, true) => Edge::before(key),
             (Direction::Forward, true) | (Direction::Reverse, false) => Edge::after(key),
         });
+        if run.begun.as_ref() == Some(&begin) {
+            return false;
+        }
         let Some(claim) = self.memory.claim(&begin, direction) else { return false };
         self.go_to(&begin, direction);
+        run.begun = Some(begin.clone());
         run.claimed = Some(Claimed { claim, steps_before: run.steps, seen: begin });
         true
     }

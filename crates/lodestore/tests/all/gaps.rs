@@ -229,6 +229,26 @@ fn versions_of_a_key_that_is_there_are_no_gap() {
     }
 }
 
+/// However many versions of a key are too new for a walk, it ends.
+#[test]
+fn a_walk_gets_past_many_versions_that_it_does_not_see() {
+    let db = hollow(&options());
+    let at = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
+    for i in [1_500, 2_950] {
+        for _ in 0..200 {
+            db.put(&key(i), b"new").unwrap();
+            db.delete(&key(i)).unwrap();
+        }
+        db.put(&key(i), b"new").unwrap();
+    }
+    let mut with = expected();
+    with.insert(100, 1_500);
+    for walk in [forward, backward, forward, backward] {
+        assert_eq!(walk(&mut db.cursor_with(at.clone())), expected());
+        assert_eq!(walk(&mut db.cursor()), with);
+    }
+}
+
 /// What a cursor was at before does not count where it comes to it anew.
 #[test]
 fn a_key_that_is_come_to_again_is_there() {
