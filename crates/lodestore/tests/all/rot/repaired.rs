@@ -2,7 +2,7 @@
 //! missing in it, or back, is what the report said could be.
 
 use super::damage::{self, Damage};
-use super::sample::{DIRECTORY, End, FAMILIES, Sample, disk, options, read_files};
+use super::sample::{Batch, DIRECTORY, End, FAMILIES, Sample, disk, options, read_files};
 use lodestore::repair::{Loss, Repair, Report};
 use lodestore::{Db, Error, Fs, MemFs};
 use std::collections::BTreeSet;
@@ -90,7 +90,7 @@ fn differences(
 /// Keys of batches that the report says are lost, or that look like a torn tail.
 fn lost_in_log(sample: &Sample, damage: &Damage, report: &Report) -> BTreeSet<(String, Vec<u8>)> {
     let mut keys = BTreeSet::new();
-    for (index, ((first, last), touched)) in (1..).zip(&sample.batches) {
+    for (index, Batch { numbers: (first, last), touched }) in (1..).zip(&sample.batches) {
         let is_told = report.losses.iter().filter(|loss| loss.file.ends_with(".wal")).any(|loss| {
             loss.sequences
                 .is_none_or(|(from, to)| from <= *last && to.is_none_or(|to| *first <= to))
