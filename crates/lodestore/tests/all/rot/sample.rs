@@ -204,10 +204,15 @@ impl Maker {
     /// Levels 6 and 5, an ingested table among them.
     fn fill_deep_levels(&mut self) -> Result<()> {
         for family in FAMILIES {
-            let mut batch = WriteBatch::new();
-            (0..400).for_each(|number| self.put(&mut batch, family, 2 * number, 1));
-            self.write(batch, false)?;
+            // Two tables that overlap: one alone would only be moved down.
+            for half in 0..2 {
+                let mut batch = WriteBatch::new();
+                (0..200).for_each(|n| self.put(&mut batch, family, 4 * n + 2 * half, 1));
+                self.write(batch, false)?;
+                self.family(family).flush()?;
+            }
             self.family(family).compact_range(None, None)?;
+            self.db.wait_for_background()?;
         }
         self.keep_manifest();
         let (path, options) = ("/ingested", options(&self.fs));
@@ -320,6 +325,7 @@ impl Sample {
             batches.push(Batch { numbers, touched: std::mem::take(&mut maker.touched) });
         }
         let Maker { db, keys, older_manifests, .. } = maker;
+        db.wait_for_background()?;
         let killed = read_files(&fs);
         drop(db);
         let (files, witnessed) = match end {
