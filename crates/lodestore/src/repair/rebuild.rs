@@ -1,7 +1,7 @@
 //! The new directory: tables taken over, rewritten or merged, one segment of
 //! the log, a first manifest.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::batch::{FamilyId, WriteBatch};
 use crate::budget::{Account, Charge, Item};
@@ -160,12 +160,7 @@ impl Rebuild<'_> {
         Ok(())
     }
 
-    fn open(
-        &self,
-        path: &PathBuf,
-        meta: &TableMeta,
-        family: &FamilyDescriptor,
-    ) -> Result<TableFile> {
+    fn open(&self, path: &Path, meta: &TableMeta, family: &FamilyDescriptor) -> Result<TableFile> {
         let file = self.options.fs.open(path).map_err(|error| Error::io(path, "open", error))?;
         TableFile::of(file, path, meta, order_of(family, self.options)?)
     }

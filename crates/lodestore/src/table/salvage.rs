@@ -44,6 +44,9 @@ pub(crate) struct Gap {
     pub(crate) before: Option<Vec<u8>>,
 }
 
+/// Who is given an entry: user key, trailer, value.
+pub(crate) type Visit<'a> = dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()> + 'a;
+
 /// The id that a file states in its header or, if that is damaged, in its
 /// footer; `None` if it states none.
 pub(crate) fn stated_id(file: &dyn ReadableFile, path: &Path) -> Option<FileId> {
@@ -65,7 +68,7 @@ pub(crate) fn salvage(
     path: &Path,
     meta: &TableMeta,
     order: &KeyOrder,
-    visit: &mut dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()>,
+    visit: &mut Visit<'_>,
 ) -> Result<Salvaged> {
     let length = file.length().map_err(|error| Error::io(path, "read length of", error))?;
     let footer = readable(Footer::read(file, length, path))?;
@@ -230,9 +233,9 @@ impl Source<'_> {
 }
 
 /// The way through the entries.
-struct Walk<'a> {
+struct Walk<'a, 'v> {
     meta: &'a TableMeta,
-    visit: &'a mut dyn FnMut(&[u8], Trailer, &[u8]) -> Result<()>,
+    visit: &'a mut Visit<'v>,
     /// The last entry that was given.
     last: Option<(Vec<u8>, Trailer)>,
     found: Salvaged,
@@ -240,7 +243,7 @@ struct Walk<'a> {
     open_gap: bool,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// True if the block's entries come after those before, and are in order.
     fn follows(&self, block: &Block, order: &KeyOrder) -> bool {
         let (layout, bytes) = (block.layout(), &block.bytes()[..]);

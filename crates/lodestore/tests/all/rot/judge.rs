@@ -47,13 +47,12 @@ pub fn judge(sample: &Sample, damage: &Damage, tally: &mut Tally) {
         }
     };
     let batches = batches_in(&db);
-    let read = batches.map(|batches| {
+    if let Some(batches) = batches {
         let (what, least) = (&damage.what, damage.batches_min);
         assert!(batches >= least, "{what}: {batches} batches, not {least}");
-        batches
-    });
-    let state = &sample.states[read.unwrap_or(BATCHES) as usize];
-    let mut found = u64::from(read.is_none());
+    }
+    let state = &sample.states[batches.unwrap_or(BATCHES) as usize];
+    let mut found = u64::from(batches.is_none());
     for name in FAMILIES {
         let family = db.family(name).unwrap_or_else(|| panic!("{}: no {name}", damage.what));
         let reading = Reading { damage, family: &family, expected: &state[name] };
@@ -63,7 +62,7 @@ pub fn judge(sample: &Sample, damage: &Damage, tally: &mut Tally) {
     if let Err(error) = &verified {
         check_error(damage, error);
     }
-    match (found > 0, verified.is_err(), read) {
+    match (found > 0, verified.is_err(), batches) {
         (true, ..) => tally.found_on_read += 1,
         (false, true, _) => tally.found_by_verify += 1,
         (false, false, Some(BATCHES)) => tally.harmless += 1,

@@ -12,8 +12,11 @@ mod sample;
 
 use damage::Damage;
 use judge::{Tally, judge};
-use lodestore::Db;
-use sample::{DIRECTORY, End, Sample, disk, options, read_files};
+use lodestore::inspect::{ManifestFile, Survey, TableFile};
+use lodestore::{Db, Fs, KeyOrder};
+use sample::{DIRECTORY, End, FAMILIES, OTHER, Sample, disk, options, read_files};
+use std::path::Path;
+use std::sync::Arc;
 
 fn tally(sample: &Sample, damages: &[Damage]) -> Tally {
     let mut tally = Tally::default();
@@ -22,15 +25,36 @@ fn tally(sample: &Sample, damages: &[Damage]) -> Tally {
     tally
 }
 
-/// The database has what the other tests damage.
+/// The database has what the other tests damage, in every state that matters.
 #[test]
 fn the_sample_has_every_kind_of_file() {
     let sample = Sample::new(End::Killed);
-    let counts = [".table", ".wal", "MANIFEST-", "CURRENT", "OPTIONS-"];
-    let counts = counts.map(|part| (part, sample.names(part).len()));
-    println!("{counts:?}");
-    let mut damage = damage::foreign_files();
-    judge(&sample, &damage.remove(0), &mut Tally::default());
+    let fs: Arc<dyn Fs> = Arc::new(disk(&sample.files));
+    let survey = Survey::read(&fs, Path::new(DIRECTORY)).unwrap();
+    let tables = |family: &str, level: usize| survey.family(family).unwrap().levels[level].clone();
+    for family in FAMILIES {
+        assert!(!tables(family, 0).is_empty() && !tables(family, 6).is_empty(), "{survey:?}");
+        assert!(tables(family, 0).iter().any(|table| table.range_deletes > 0));
+        assert!(tables(family, 0).iter().any(|table| table.tombstones > 0));
+    }
+    assert!(tables("default", 6).len() > 1, "a level of several tables");
+    let mut all = survey.family("default").unwrap().levels.iter().flatten();
+    assert!(all.any(|table| table.sequence_override.is_some()), "one was ingested");
+    let properties = |family: &str| {
+        let path = Path::new(DIRECTORY).join(tables(family, 6)[0].file_name());
+        TableFile::open(&*fs, &path, KeyOrder::Bytewise).unwrap().properties()
+    };
+    assert!(properties(OTHER).partitioned && !properties("default").partitioned);
+    // How Zstandard's dictionaries begin.
+    let begin = 0xec30_a437_u32.to_le_bytes();
+    let deep = &sample.files[&tables(OTHER, 6)[0].file_name()];
+    assert!(deep.windows(4).any(|bytes| bytes == begin), "there is a dictionary");
+    assert_eq!(sample.logs().len(), 2, "live segments");
+    assert!(!sample.names("OPTIONS-").is_empty());
+    let mut edits = 0;
+    let manifest = ManifestFile::open_current(&*fs, Path::new(DIRECTORY)).unwrap();
+    manifest.read(&mut |_| edits += 1).unwrap();
+    assert!(edits > 5, "{edits} edits");
 }
 
 #[test]

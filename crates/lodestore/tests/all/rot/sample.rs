@@ -36,6 +36,14 @@ pub enum End {
     Closed,
 }
 
+/// A batch that only the log holds.
+pub struct Batch {
+    /// The number of its first and its last entry.
+    pub numbers: (u64, u64),
+    /// Family and key of everything that it says something of.
+    pub touched: BTreeSet<(String, Vec<u8>)>,
+}
+
 /// The files of the database and what is known of it.
 pub struct Sample {
     pub files: Files,
@@ -43,9 +51,8 @@ pub struct Sample {
     pub witnessed: u64,
     /// What it holds with the first 0, 1, .. of the batches in the log.
     pub states: Vec<Contents>,
-    /// Of each of these batches: the first and last number, and every key of
-    /// which it says something.
-    pub batches: Vec<((u64, u64), BTreeSet<(String, Vec<u8>)>)>,
+    /// Those batches.
+    pub batches: Vec<Batch>,
     /// Every key that was ever written, by family, and some that never were.
     pub keys: BTreeMap<String, BTreeSet<Vec<u8>>>,
     /// Manifest and `CURRENT` as they were at earlier moments.
@@ -197,10 +204,15 @@ impl Maker {
     /// Levels 6 and 5, an ingested table among them.
     fn fill_deep_levels(&mut self) -> Result<()> {
         for family in FAMILIES {
-            let mut batch = WriteBatch::new();
-            (0..400).for_each(|number| self.put(&mut batch, family, 2 * number, 1));
-            self.write(batch, false)?;
+            // Two tables that overlap: one alone would only be moved down.
+            for half in 0..2 {
+                let mut batch = WriteBatch::new();
+                (0..200).for_each(|n| self.put(&mut batch, family, 4 * n + 2 * half, 1));
+                self.write(batch, false)?;
+                self.family(family).flush()?;
+            }
             self.family(family).compact_range(None, None)?;
+            self.db.wait_for_background()?;
         }
         self.keep_manifest();
         let (path, options) = ("/ingested", options(&self.fs));
@@ -249,7 +261,7 @@ impl Maker {
             self.put(&mut batch, family, 40 * index, 100 + index);
             self.delete(&mut batch, family, 11 * index);
         }
-        self.append(&mut batch, 320, format!("{index}").as_bytes());
+        self.append(&mut batch, 323, format!("{index}").as_bytes());
         if index.is_multiple_of(4) {
             self.delete_range(&mut batch, "default", 600, 600 + index);
         }
@@ -293,6 +305,7 @@ impl Sample {
         maker.db.checkpoint("/copy")?;
         let copy = files::read(&fs, Path::new("/copy")).expect("memory can be read");
         let mut maker = maker.reopened(options)?;
+        maker.keep_manifest();
         maker.fill_level_0(2)?;
         maker.note_absent_keys();
         let mut states = vec![maker.contents.clone()];
@@ -309,9 +322,10 @@ impl Sample {
             maker.log_batch(index, end != End::NeverSynced && SYNCED.contains(&index))?;
             states.push(maker.contents.clone());
             let numbers = (first, maker.db.latest_sequence());
-            batches.push((numbers, std::mem::take(&mut maker.touched)));
+            batches.push(Batch { numbers, touched: std::mem::take(&mut maker.touched) });
         }
         let Maker { db, keys, older_manifests, .. } = maker;
+        db.wait_for_background()?;
         let killed = read_files(&fs);
         drop(db);
         let (files, witnessed) = match end {
