@@ -23,7 +23,7 @@ use crate::sync::Arc;
 mod passing;
 mod reverse;
 
-use passing::Run;
+use passing::{LongRun, Run};
 
 /// Hidden entries, or keys in reverse, that are stepped over before the sources
 /// seek: a seek costs as much as some dozen steps.
@@ -60,6 +60,7 @@ pub(crate) struct VisibleCursor {
     merge_operator: Option<SharedMergeOperator>,
     bounds: Bounds,
     memory: Arc<dyn Remember>,
+    long_run: LongRun,
     place: Place,
     /// The key at `Place::Kept`; also the key being skipped going forward.
     key: Vec<u8>,
@@ -86,6 +87,7 @@ impl VisibleCursor {
             merge_operator,
             bounds,
             memory,
+            long_run: LongRun::default(),
             place: Place::None,
             key: Vec::new(),
             value: Vec::new(),
@@ -211,10 +213,10 @@ impl VisibleCursor {
     /// `skipping`, versions of `self.key` are passed over.
     #[inline]
     fn settle_forward(&mut self, skipping: bool) {
-        let mut run = Run::default();
+        let mut run = Run::new();
         self.walk_forward(skipping, &mut run);
-        if run.is_long() {
-            self.end_run_forward(run);
+        if let Some(steps) = run.long() {
+            self.end_run(steps, Direction::Forward);
         }
     }
 

@@ -2,8 +2,7 @@
 //! else one by one, and then what was found absent is remembered.
 
 use crate::cursor::Cursor;
-use crate::gaps::Claim;
-use crate::gaps::{Direction, Edge};
+use crate::gaps::{Claim, Direction, Edge};
 use crate::key::{Kind, Trailer, kind_of, sequence_of};
 
 use super::VisibleCursor;
@@ -14,12 +13,32 @@ const FIND_STEPS: usize = 16;
 /// After so many, what follows is claimed.
 const CLAIM_STEPS: usize = 32;
 
-/// What was passed over since the last key that exists.
+/// What was passed over since the last key that exists. Each step makes one, so
+/// that what only long runs need is elsewhere.
+#[derive(Clone, Copy)]
 pub(super) struct Run {
     /// Entries; keys in reverse.
     steps: usize,
     /// At so many steps, more is to be done than to go on.
     look_at: usize,
+}
+
+impl Run {
+    #[inline]
+    pub(super) fn new() -> Run {
+        Run { steps: 0, look_at: FIND_STEPS }
+    }
+
+    /// How many steps it had, if its end matters.
+    #[inline]
+    pub(super) fn long(self) -> Option<usize> {
+        (self.steps >= FIND_STEPS).then_some(self.steps)
+    }
+}
+
+/// What is known of a run that became long.
+#[derive(Default)]
+pub(super) struct LongRun {
     /// At so many steps, a gap is looked for again.
     find_at: usize,
     /// Where a gap ended that was passed over, if nothing was looked at since.
@@ -41,46 +60,30 @@ struct Claimed {
     seen: Edge,
 }
 
-impl Default for Run {
-    #[inline]
-    fn default() -> Run {
-        Run {
-            steps: 0,
-            look_at: FIND_STEPS,
-            find_at: FIND_STEPS,
-            passed: None,
-            claimed: None,
-            begun: None,
-            saw_newer_value: false,
-        }
-    }
-}
-
-impl Run {
-    /// True if its end matters.
-    #[inline]
-    pub(super) fn is_long(&self) -> bool {
-        self.steps >= FIND_STEPS
+impl LongRun {
+    /// Forgets an earlier run, which may have ended in a panic of a comparator.
+    fn begin(&mut self) {
+        let saw_newer_value = self.saw_newer_value;
+        *self = LongRun { saw_newer_value, ..LongRun::default() };
     }
 
     /// Remembers what was claimed, up to `end`; to where was seen, without one.
-    fn end_claim(&mut self, end: Option<Edge>) {
+    fn end_claim(&mut self, steps: usize, end: Option<Edge>) {
         if let Some(Claimed { claim, steps_before, seen }) = self.claimed.take() {
-            claim.end(end.unwrap_or(seen), self.steps - steps_before);
+            claim.end(end.unwrap_or(seen), steps - steps_before);
         }
     }
 
-    fn note_passed(&mut self, end: Edge) {
+    fn note_passed(&mut self, steps: usize, end: Edge) {
         if let Some(claimed) = &mut self.claimed {
             claimed.seen = end.clone();
         }
-        self.passed = Some(end);
-        self.find_at = self.steps + 1;
+        (self.passed, self.find_at) = (Some(end), steps + 1);
     }
 
-    /// Decides when to look again.
-    fn plan(&mut self) {
-        self.look_at = if self.claimed.is_some() { self.steps + 1 } else { self.find_at };
+    /// The steps at which to look again.
+    fn look_at(&self, steps: usize) -> usize {
+        if self.claimed.is_some() { steps + 1 } else { self.find_at }
     }
 }
 
@@ -93,24 +96,28 @@ impl VisibleCursor {
         if run.steps < run.look_at {
             self.inner.next();
         } else {
-            self.look_forward(run, skipping);
+            run.look_at = self.look_forward(run.steps, skipping);
         }
     }
 
+    /// The same after so many steps; when to look again.
     #[cold]
-    fn look_forward(&mut self, run: &mut Run, skipping: bool) {
+    fn look_forward(&mut self, steps: usize, skipping: bool) -> usize {
+        if steps == FIND_STEPS {
+            self.long_run.begin();
+        }
         if self.is_newer_value(self.inner.trailer()) {
-            run.end_claim(Some(Edge::before(self.inner.user_key())));
+            self.long_run.end_claim(steps, Some(Edge::before(self.inner.user_key())));
         }
         // That key may be there: it was returned before.
         let is_looked_at = skipping && self.is_at_key();
-        if !self.leap(run, Direction::Forward, is_looked_at) {
-            if let Some(claimed) = &mut run.claimed {
+        if !self.leap(steps, Direction::Forward, is_looked_at) {
+            if let Some(claimed) = &mut self.long_run.claimed {
                 claimed.seen.move_after(self.inner.user_key());
             }
             self.inner.next();
         }
-        run.plan();
+        self.long_run.look_at(steps)
     }
 
     /// Goes on after a key that does not exist, `self.key`.
@@ -118,53 +125,57 @@ impl VisibleCursor {
     pub(super) fn pass_reverse(&mut self, run: &mut Run) {
         run.steps += 1;
         if run.steps >= run.look_at {
-            self.look_reverse(run);
+            run.look_at = self.look_reverse(run.steps);
         }
     }
 
     #[cold]
-    fn look_reverse(&mut self, run: &mut Run) {
-        if run.saw_newer_value {
-            run.end_claim(Some(Edge::after(&self.key)));
+    fn look_reverse(&mut self, steps: usize) -> usize {
+        if steps == FIND_STEPS {
+            self.long_run.begin();
         }
-        if let Some(claimed) = &mut run.claimed {
+        if self.long_run.saw_newer_value {
+            self.long_run.end_claim(steps, Some(Edge::after(&self.key)));
+        }
+        if let Some(claimed) = &mut self.long_run.claimed {
             claimed.seen.move_before(&self.key);
         }
         if self.inner.valid() {
-            self.leap(run, Direction::Reverse, false);
+            self.leap(steps, Direction::Reverse, false);
         }
-        run.plan();
+        self.long_run.look_at(steps)
     }
 
     /// If a gap is known here, goes to its end; if the run is long, claims what
     /// follows, without the key here if it `is_looked_at`, and looks at it anew.
     /// False if the inner cursor has not moved.
-    fn leap(&mut self, run: &mut Run, direction: Direction, is_looked_at: bool) -> bool {
-        if run.steps < run.find_at {
+    fn leap(&mut self, steps: usize, direction: Direction, is_looked_at: bool) -> bool {
+        if steps < self.long_run.find_at {
             return false;
         }
-        run.find_at = run.steps + FIND_STEPS;
+        self.long_run.find_at = steps + FIND_STEPS;
         let key = self.inner.user_key();
         if let Some(end) = self.memory.gaps().end_around(key, self.sequence, direction) {
             self.go_to(&end, direction);
-            run.note_passed(end);
+            self.long_run.note_passed(steps, end);
             return true;
         }
-        let passed = run.passed.take();
-        if run.claimed.is_some() || passed.is_none() && run.steps < CLAIM_STEPS {
+        let long = &mut self.long_run;
+        let passed = long.passed.take();
+        if long.claimed.is_some() || passed.is_none() && steps < CLAIM_STEPS {
             return false;
         }
         let begin = passed.unwrap_or_else(|| match (direction, is_looked_at) {
             (Direction::Forward, false) | (Direction::Reverse, true) => Edge::before(key),
             (Direction::Forward, true) | (Direction::Reverse, false) => Edge::after(key),
         });
-        if run.begun.as_ref() == Some(&begin) {
+        if long.begun.as_ref() == Some(&begin) {
             return false;
         }
         let Some(claim) = self.memory.claim(&begin, direction) else { return false };
+        long.begun = Some(begin.clone());
+        long.claimed = Some(Claimed { claim, steps_before: steps, seen: begin.clone() });
         self.go_to(&begin, direction);
-        run.begun = Some(begin.clone());
-        run.claimed = Some(Claimed { claim, steps_before: run.steps, seen: begin });
         true
     }
 
@@ -181,31 +192,23 @@ impl VisibleCursor {
         sequence_of(trailer) > self.sequence && kind_of(trailer).is_none_or(Kind::is_value)
     }
 
-    /// Remembers what the run has passed over, if it was claimed.
+    /// Ends a long run: remembers what it has passed over, if that was claimed.
     #[cold]
-    pub(super) fn end_run_forward(&mut self, mut run: Run) {
-        self.memory.gaps().count_passed(run.steps);
+    pub(super) fn end_run(&mut self, steps: usize, direction: Direction) {
+        let mut run = std::mem::take(&mut self.long_run);
+        self.memory.gaps().count_passed(steps);
         if self.status().is_err() {
             return;
         }
-        run.end_claim(match (self.valid(), &self.bounds.upper) {
-            (true, _) => Some(Edge::before(self.key())),
-            (false, Some(upper)) => Some(Edge::before(upper)),
-            (false, None) => None,
-        });
-    }
-
-    /// Remembers what the run has passed over, if it was claimed.
-    #[cold]
-    pub(super) fn end_run_reverse(&mut self, mut run: Run) {
-        self.memory.gaps().count_passed(run.steps);
-        if self.status().is_err() {
-            return;
-        }
-        run.end_claim(match (self.valid(), &self.bounds.lower) {
-            (true, _) => Some(Edge::after(self.key())),
-            (false, Some(lower)) => Some(Edge::before(lower)),
-            (false, None) => None,
-        });
+        let bound = match direction {
+            Direction::Forward => &self.bounds.upper,
+            Direction::Reverse => &self.bounds.lower,
+        };
+        let end = match direction {
+            _ if !self.valid() => bound.as_deref().map(Edge::before),
+            Direction::Forward => Some(Edge::before(self.key())),
+            Direction::Reverse => Some(Edge::after(self.key())),
+        };
+        run.end_claim(steps, end);
     }
 }

@@ -12,10 +12,10 @@ use super::{HIDDEN_STEPS_MAX, Place, VisibleCursor, unreadable_kind};
 impl VisibleCursor {
     /// From where the inner cursor is, finds the key before that exists.
     pub(super) fn settle_reverse(&mut self) {
-        let mut run = Run::default();
+        let mut run = Run::new();
         self.walk_reverse(&mut run);
-        if run.is_long() {
-            self.end_run_reverse(run);
+        if let Some(steps) = run.long() {
+            self.end_run(steps, Direction::Reverse);
         }
     }
 
@@ -25,7 +25,7 @@ impl VisibleCursor {
             if self.is_before_lower() {
                 return self.stop();
             }
-            if self.resolve_key_in_reverse(run) {
+            if self.resolve_key_in_reverse() {
                 return;
             }
             absent += 1;
@@ -53,15 +53,15 @@ impl VisibleCursor {
 
     /// Walks over all versions of the key here, oldest first. True if the walk
     /// ends: the key exists and is kept, or something failed.
-    fn resolve_key_in_reverse(&mut self, run: &mut Run) -> bool {
-        run.saw_newer_value = false;
+    fn resolve_key_in_reverse(&mut self) -> bool {
+        self.long_run.saw_newer_value = false;
         self.key.clear();
         self.key.extend_from_slice(self.inner.user_key());
         let mut exists = false;
         let mut operands: Vec<Vec<u8>> = Vec::new();
         loop {
             let trailer = self.inner.trailer();
-            run.saw_newer_value |= self.is_newer_value(trailer);
+            self.long_run.saw_newer_value |= self.is_newer_value(trailer);
             let is_seen = match sequence_of(trailer) <= self.sequence {
                 true => self.is_hidden().map(|hidden| !hidden),
                 false => Ok(false),
