@@ -42,7 +42,7 @@ pub struct Scheduler {
 
 enum Source {
     System { start: Instant },
-    Seeded { random: Mutex<u64>, nanos: AtomicU64 },
+    Seeded { random: Mutex<u64>, nanos: AtomicU64, calendar_seconds: AtomicU64 },
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -60,7 +60,11 @@ impl Scheduler {
     /// A scheduler whose time and randomness follow from `seed` alone. Its
     /// clock moves by a microsecond each time that it is read.
     pub fn seeded(threads: usize, seed: u64) -> Arc<Scheduler> {
-        let source = Source::Seeded { random: Mutex::new(seed), nanos: AtomicU64::new(0) };
+        let source = Source::Seeded {
+            random: Mutex::new(seed),
+            nanos: AtomicU64::new(0),
+            calendar_seconds: AtomicU64::new(1_700_000_000),
+        };
         Self::with_source(threads, source)
     }
 
@@ -72,6 +76,16 @@ impl Scheduler {
             steady_threads,
             source,
         })
+    }
+
+    /// Lets the clock of a seeded scheduler jump: time passes as while a machine
+    /// sleeps, and the calendar, which may go back too, is set to
+    /// `unix_seconds`. The system's clock takes no orders: no effect there.
+    pub fn jump(&self, passed: Duration, unix_seconds: u64) {
+        if let Source::Seeded { nanos, calendar_seconds, .. } = &self.source {
+            nanos.fetch_add(passed.as_nanos() as u64, Ordering::Relaxed);
+            calendar_seconds.store(unix_seconds, Ordering::Relaxed);
+        }
     }
 
     /// Threads that compactions may use at the same time.
@@ -137,7 +151,9 @@ impl Scheduler {
     pub(crate) fn unix_seconds(&self) -> u64 {
         match &self.source {
             Source::System { .. } => system_unix_seconds(),
-            Source::Seeded { .. } => 1_700_000_000 + self.now().as_secs(),
+            Source::Seeded { calendar_seconds, .. } => {
+                calendar_seconds.load(Ordering::Relaxed) + self.now().as_secs()
+            }
         }
     }
 

@@ -44,6 +44,10 @@ counters! {
     LogSyncs => "log.syncs",
     /// Log segments that reused an older file.
     LogSegmentsRecycled => "log.segments-recycled",
+    /// Segments of the log of which something was replayed at opening.
+    SegmentsReplayed => "recovery.segments",
+    /// Records that were replayed.
+    RecordsReplayed => "recovery.records",
     /// Point lookups.
     Gets => "read.gets",
     /// Point lookups that found a value.

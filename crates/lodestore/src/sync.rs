@@ -89,6 +89,24 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A lock that is no moment at which a simulation changes threads, for simulated
+/// devices whose calls are one step each. Its holder must not wait for anything.
+#[derive(Debug, Default)]
+pub(crate) struct StepMutex<T>(std::sync::Mutex<T>);
+
+/// The lock of a step, held.
+pub(crate) type StepGuard<'a, T> = std::sync::MutexGuard<'a, T>;
+
+impl<T> StepMutex<T> {
+    pub(crate) fn new(value: T) -> StepMutex<T> {
+        StepMutex(std::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> StepGuard<'_, T> {
+        self.0.lock().expect(POISONED)
+    }
+}
+
 /// Waiting for a condition that a [`Mutex`] guards.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(imp::Condvar);

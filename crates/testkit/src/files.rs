@@ -5,6 +5,12 @@ use lodestore::fs::{self, Fs};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
+
+/// Lets other threads go on, for [`stray_tables`].
+pub fn pause() {
+    std::thread::sleep(Duration::from_millis(1));
+}
 
 /// Name -> bytes.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -45,10 +51,11 @@ pub fn without_locks(files: &Files) -> Files {
 
 /// How many table files in the directory of `db` belong to nothing, once its
 /// background work is done. Nobody may hold a cursor or a dropped family.
+/// `pause` lets other threads go on.
 ///
 /// # Errors
 /// What the background work or listing gives, in words.
-pub fn stray_tables(db: &Db, fs: &dyn Fs) -> Result<usize, String> {
+pub fn stray_tables(db: &Db, fs: &dyn Fs, pause: impl Fn()) -> Result<usize, String> {
     db.wait_for_background().map_err(|error| error.to_string())?;
     let mut stray = 0;
     // A thread that has just ended its work may still hold a last reference.
@@ -62,7 +69,7 @@ pub fn stray_tables(db: &Db, fs: &dyn Fs) -> Result<usize, String> {
         if stray == 0 {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        pause();
     }
     Ok(stray)
 }

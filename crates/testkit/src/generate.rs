@@ -4,6 +4,8 @@
 mod entries;
 mod options;
 
+pub use options::with_other_options;
+
 use crate::command::{
     Action, Change, Command, DEFAULT_FAMILY, Form, Move, Operator, Read, Schema, Settings,
 };

@@ -182,6 +182,11 @@ impl Expected {
         }
     }
 
+    /// The entries of one of the writers' families.
+    pub fn entries(&self, family: &str) -> Option<&BTreeMap<Vec<u8>, Vec<u8>>> {
+        self.contents.get(family)
+    }
+
     /// The first difference from `found` in the writers' families, in words.
     pub fn difference(&self, found: &Contents) -> Option<String> {
         let none = BTreeMap::new();

@@ -9,6 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+/// Called after each call that changed, or was to change, something: its name
+/// and its path.
+pub type Watch = Arc<dyn Fn(&'static str, &Path) + Send + Sync>;
+
 /// Passes everything on to another file system, and notes it.
 #[derive(Clone, Debug)]
 pub struct TraceFs {
@@ -18,12 +22,37 @@ pub struct TraceFs {
 
 /// The hash so far. The standard library's lock, not a simulated one: noting
 /// must not be a moment at which the simulation changes threads.
-#[derive(Clone, Debug, Default)]
-struct Trace(Arc<Mutex<u64>>);
+#[derive(Clone, Default)]
+struct Trace {
+    hash: Arc<Mutex<u64>>,
+    watch: Option<Watch>,
+}
+
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trace").field("hash", &self.hash).finish_non_exhaustive()
+    }
+}
 
 impl Trace {
+    /// Notes a changing call, does it, and tells who watches.
+    fn changing<T>(
+        &self,
+        call: &'static str,
+        path: &Path,
+        detail: u64,
+        work: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.note(call, path, detail);
+        let result = work();
+        if let Some(watch) = &self.watch {
+            watch(call, path);
+        }
+        result
+    }
+
     fn note(&self, call: &str, path: &Path, detail: u64) {
-        let mut hash = self.0.lock().expect("no one panics while noting");
+        let mut hash = self.hash.lock().expect("no one panics while noting");
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         let (before, detail) = (hash.to_le_bytes(), detail.to_le_bytes());
         *hash = digest(&[&before, &detail, call.as_bytes(), name].concat());
@@ -31,14 +60,19 @@ impl Trace {
 }
 
 impl TraceFs {
-    /// Watches `inner`.
+    /// Notes what `inner` is asked.
     pub fn new(inner: Arc<dyn Fs>) -> TraceFs {
         TraceFs { inner, trace: Trace::default() }
     }
 
+    /// Tells `watch` of each changing call, right after it.
+    pub fn watched(inner: Arc<dyn Fs>, watch: Watch) -> TraceFs {
+        TraceFs { inner, trace: Trace { watch: Some(watch), ..Trace::default() } }
+    }
+
     /// A hash of all changing calls so far, in order, with names and bytes.
     pub fn trace(&self) -> u64 {
-        *self.trace.0.lock().expect("no one panics while noting")
+        *self.trace.hash.lock().expect("no one panics while noting")
     }
 
     fn writable(&self, path: &Path, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
@@ -53,13 +87,13 @@ impl Fs for TraceFs {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
-        self.trace.note("create", path, 0);
-        Ok(self.writable(path, self.inner.create(path)?))
+        let inner = self.trace.changing("create", path, 0, || self.inner.create(path))?;
+        Ok(self.writable(path, inner))
     }
 
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn WritableFile>> {
-        self.trace.note("overwrite", path, 0);
-        Ok(self.writable(path, self.inner.overwrite(path)?))
+        let inner = self.trace.changing("overwrite", path, 0, || self.inner.overwrite(path))?;
+        Ok(self.writable(path, inner))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
@@ -79,35 +113,29 @@ impl Fs for TraceFs {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.trace.note("remove", path, 0);
-        self.inner.remove(path)
+        self.trace.changing("remove", path, 0, || self.inner.remove(path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.trace.note("rename", from, 0);
         self.trace.note("to", to, 0);
-        self.inner.rename(from, to)
+        self.trace.changing("rename", from, 0, || self.inner.rename(from, to))
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.trace.note("link", from, 0);
         self.trace.note("to", to, 0);
-        self.inner.hard_link(from, to)
+        self.trace.changing("link", from, 0, || self.inner.hard_link(from, to))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
-        self.trace.note("create-directory", path, 0);
-        self.inner.create_directory(path)
+        self.trace.changing("create-directory", path, 0, || self.inner.create_directory(path))
     }
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
-        self.trace.note("remove-directory", path, 0);
-        self.inner.remove_directory(path)
+        self.trace.changing("remove-directory", path, 0, || self.inner.remove_directory(path))
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        self.trace.note("sync-directory", path, 0);
-        self.inner.sync_directory(path)
+        self.trace.changing("sync-directory", path, 0, || self.inner.sync_directory(path))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {
@@ -124,13 +152,11 @@ struct TraceFile {
 
 impl WritableFile for TraceFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.trace.note("append", &self.path, digest(bytes));
-        self.inner.append(bytes)
+        self.trace.changing("append", &self.path, digest(bytes), || self.inner.append(bytes))
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.trace.note("sync", &self.path, 0);
-        self.inner.sync()
+        self.trace.changing("sync", &self.path, 0, || self.inner.sync())
     }
 
     fn preallocate(&mut self, length: u64) -> io::Result<()> {
@@ -138,12 +164,11 @@ impl WritableFile for TraceFile {
     }
 
     fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
-        self.inner.preallocate_mapped(length)
+        self.trace.changing("map", &self.path, 0, || self.inner.preallocate_mapped(length))
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.trace.note("truncate", &self.path, length);
-        self.inner.truncate(length)
+        self.trace.changing("truncate", &self.path, length, || self.inner.truncate(length))
     }
 
     fn close(self: Box<Self>) -> io::Result<()> {

@@ -371,8 +371,13 @@ impl Engine {
             false => writer.append(batch.as_bytes()),
         };
         appended.map_err(|failure| self.take_log_failure(failure))?;
-        if options.sync && log.named < log.number() {
-            self.name_durable_log(log).inspect_err(|error| self.health.take(error))?;
+        if options.sync
+            && log.named < log.number()
+            && let Err(error) = self.name_durable_log(log)
+        {
+            // The batch is durable, so its write succeeds: its numbers are taken.
+            // The next sync tries again, unless nothing may be written any more.
+            self.health.take(&error);
         }
         Ok(())
     }

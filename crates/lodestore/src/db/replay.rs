@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::{FileId, Kind, SequenceNumber};
 use crate::memtable::Memtable;
+use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
 use crate::version::manifest::Recovered;
 use crate::version::{State, VersionEdit};
@@ -138,7 +139,7 @@ fn check_record(place: Place<'_>, state: &State, record: Record<'_>) -> Result<(
 pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> {
     let mut commit = engine.commit.lock();
     let created = Mutex::new(Vec::new());
-    let mut replay = Replay { engine, commit: &mut commit, edit: VersionEdit::default() };
+    let mut replay = Replay::new(engine, &mut commit);
     if !log.is_empty {
         let written = replay.run(log, &mut |replay| replay.write_full(&created));
         let written = written.and_then(|()| replay.write_all(&created));
@@ -173,7 +174,7 @@ pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> 
 /// `InvalidArgument` if they exceed their share of a limit on memory.
 pub(crate) fn into_memtables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> {
     let mut commit = engine.commit.lock();
-    let mut replay = Replay { engine, commit: &mut commit, edit: VersionEdit::default() };
+    let mut replay = Replay::new(engine, &mut commit);
     let budget = engine.shared.memory.budget();
     replay.run(log, &mut |_| {
         let (active, sealed) = budget.memtable_bytes();
@@ -193,9 +194,15 @@ struct Replay<'a> {
     engine: &'a Arc<Engine>,
     commit: &'a mut CommitState,
     edit: VersionEdit,
+    /// The segment that was counted last as one that was replayed.
+    counted: Option<u64>,
 }
 
-impl Replay<'_> {
+impl<'a> Replay<'a> {
+    fn new(engine: &'a Arc<Engine>, commit: &'a mut CommitState) -> Replay<'a> {
+        Replay { engine, commit, edit: VersionEdit::default(), counted: None }
+    }
+
     /// Inserts every record that is in no table yet; calls `after` after each
     /// batch.
     fn run(
@@ -219,12 +226,21 @@ impl Replay<'_> {
         for record in batch.records() {
             if let Record::Entry { family, kind, key, value } = record {
                 if self.is_wanted(family, place.number) {
+                    self.count(place.number);
                     self.commit.insert(family, (sequence, kind), key, value);
                 }
                 sequence += 1;
             }
         }
         self.commit.last_sequence = self.commit.last_sequence.max(sequence.saturating_sub(1));
+    }
+
+    fn count(&mut self, segment: u64) {
+        let statistics = &self.engine.shared.statistics;
+        statistics.add(Counter::RecordsReplayed, 1);
+        if self.counted.replace(segment) != Some(segment) {
+            statistics.add(Counter::SegmentsReplayed, 1);
+        }
     }
 
     /// False for records of dropped families and of families whose tables hold

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Capabilities, FileLock, Fs, LockError, ReadableFile, WritableFile};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, StepMutex};
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,9 +56,9 @@ pub enum Operation {
 /// How often a [`Fault`] strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeat {
-    /// At the one call.
-    Once,
-    /// At that call and every later one.
+    /// At so many calls, one after another.
+    Times(u64),
+    /// At every call.
     Forever,
 }
 
@@ -94,13 +94,19 @@ impl Fault {
 
     fn with(operation: Operation, nth: u64, error: FaultError) -> Fault {
         let spared = nth.saturating_sub(1);
-        let (repeat, path_part) = (Repeat::Once, String::new());
+        let (repeat, path_part) = (Repeat::Times(1), String::new());
         Fault { operation, spared, repeat, error, path_part, written_bytes: 0 }
     }
 
     /// Strikes again at every later call.
     pub fn forever(mut self) -> Fault {
         self.repeat = Repeat::Forever;
+        self
+    }
+
+    /// Strikes at so many calls, one after another; at least one.
+    pub fn times(mut self, times: u64) -> Fault {
+        self.repeat = Repeat::Times(times.max(1));
         self
     }
 
@@ -128,7 +134,7 @@ impl Fault {
 #[derive(Clone, Debug)]
 pub struct FaultFs {
     inner: Arc<dyn Fs>,
-    plan: Arc<Mutex<Plan>>,
+    plan: Arc<StepMutex<Plan>>,
 }
 
 #[derive(Debug, Default)]
@@ -155,7 +161,13 @@ impl Plan {
                 return true;
             }
             strikes = Some(fault.clone());
-            fault.repeat == Repeat::Forever
+            match &mut fault.repeat {
+                Repeat::Forever => true,
+                Repeat::Times(left) => {
+                    *left -= 1;
+                    *left > 0
+                }
+            }
         });
         self.struck += u64::from(strikes.is_some());
         strikes
@@ -165,7 +177,7 @@ impl Plan {
 impl FaultFs {
     /// Passes everything on to `inner` until a fault is added.
     pub fn new(inner: Arc<dyn Fs>) -> FaultFs {
-        FaultFs { inner, plan: Arc::new(Mutex::new(Plan::default())) }
+        FaultFs { inner, plan: Arc::new(StepMutex::new(Plan::default())) }
     }
 
     /// Adds a fault.

@@ -13,11 +13,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Capabilities, FileLock, Fs, LockError, ReadableFile, WritableFile};
-use crate::sync::{Arc, Mutex, MutexGuard};
+use crate::sync::{Arc, StepGuard, StepMutex};
 
 mod crash;
 mod handle;
 mod inode;
+mod misdirected;
 
 use handle::{MemLock, MemReader, MemWriter};
 use inode::Inode;
@@ -28,13 +29,13 @@ use inode::Inode;
 #[derive(Clone, Debug)]
 pub struct MemFs {
     capabilities: Capabilities,
-    state: Arc<Mutex<State>>,
+    state: Arc<StepMutex<State>>,
 }
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
 enum Entry {
-    File(Arc<Mutex<Inode>>),
+    File(Arc<StepMutex<Inode>>),
     Directory,
 }
 
@@ -57,6 +58,10 @@ struct State {
     operations_max: u64,
     /// The process is gone: nothing works any more.
     stopped: bool,
+    /// The file of the last append, and how long the append was.
+    last_append: Option<(Arc<StepMutex<Inode>>, usize)>,
+    /// Appends until one goes to a wrong place, and what chooses the place.
+    misdirected: Option<(u64, u64)>,
 }
 
 impl Default for MemFs {
@@ -98,8 +103,10 @@ impl MemFs {
             operations: 0,
             operations_max: u64::MAX,
             stopped: false,
+            last_append: None,
+            misdirected: None,
         };
-        MemFs { capabilities, state: Arc::new(Mutex::new(state)) }
+        MemFs { capabilities, state: Arc::new(StepMutex::new(state)) }
     }
 
     /// Calls so far that changed, or would have changed, anything on disk:
@@ -122,7 +129,7 @@ impl MemFs {
     }
 
     /// Starts any call.
-    fn begin(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn begin(&self) -> io::Result<StepGuard<'_, State>> {
         #[cfg(simulation)]
         crate::sync::thread::yield_now();
         let state = self.state.lock();
@@ -133,13 +140,14 @@ impl MemFs {
     }
 
     /// Starts a call that changes something.
-    fn begin_change(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn begin_change(&self) -> io::Result<StepGuard<'_, State>> {
         let mut state = self.begin()?;
         if state.operations >= state.operations_max {
             state.stopped = true;
             return Err(io::Error::other("the process is gone"));
         }
         state.operations += 1;
+        state.last_append = None;
         Ok(state)
     }
 
@@ -147,13 +155,22 @@ impl MemFs {
         if capability { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
-    fn writer(&self, inode: Arc<Mutex<Inode>>) -> Box<dyn WritableFile> {
+    fn writer(&self, inode: Arc<StepMutex<Inode>>) -> Box<dyn WritableFile> {
         Box::new(MemWriter { fs: self.clone(), inode, position: 0 })
     }
 }
 
+impl Entry {
+    fn file(&self) -> Option<&Arc<StepMutex<Inode>>> {
+        match self {
+            Entry::File(inode) => Some(inode),
+            Entry::Directory => None,
+        }
+    }
+}
+
 impl State {
-    fn file(&self, path: &Path) -> io::Result<&Arc<Mutex<Inode>>> {
+    fn file(&self, path: &Path) -> io::Result<&Arc<StepMutex<Inode>>> {
         match self.entries.get(path) {
             Some(Entry::File(inode)) => Ok(inode),
             Some(Entry::Directory) => Err(io::ErrorKind::IsADirectory.into()),
@@ -181,12 +198,12 @@ impl State {
     }
 
     /// The file at `path`, made if it is not there.
-    fn file_or_new(&mut self, path: &Path) -> io::Result<Arc<Mutex<Inode>>> {
+    fn file_or_new(&mut self, path: &Path) -> io::Result<Arc<StepMutex<Inode>>> {
         self.need_parent(path)?;
         match self.file(path) {
             Ok(inode) => Ok(Arc::clone(inode)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let inode = Arc::new(Mutex::new(Inode::default()));
+                let inode = Arc::new(StepMutex::new(Inode::default()));
                 self.add(path, Entry::File(Arc::clone(&inode)));
                 Ok(inode)
             }

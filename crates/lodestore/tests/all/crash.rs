@@ -7,7 +7,7 @@ use crate::environment::number;
 use lodestore::MemFs;
 use std::sync::Arc;
 use testkit::command::{Command, Output};
-use testkit::files::stray_tables;
+use testkit::files::{pause, stray_tables};
 use testkit::history::{self, Crash};
 use testkit::load::contents;
 use testkit::parse;
@@ -48,7 +48,7 @@ impl Left<'_> {
         let db = surface.db().ok_or("the database is open")?;
         let found = contents(db).map_err(|error| format!("reading: {error}"))?;
         history::judge(self.history, self.done, self.crash, &found)?;
-        match stray_tables(db, &self.disk)? {
+        match stray_tables(db, &self.disk, pause)? {
             0 => {}
             stray => return Err(format!("{stray} table files belong to nothing")),
         }

@@ -215,3 +215,23 @@ fn going_on_does_not_need_the_log_that_failed() {
     assert!(waits.get(b"key").expect("read").as_deref() == Some(&value[..]));
     db.put_with(&SYNCED, b"key", b"value").expect("it takes writes again");
 }
+
+/// The first synced write of a segment also tells the manifest of it. Where
+/// that fails the write is durable all the same: it is acknowledged, and what
+/// is written next has other numbers.
+#[test]
+fn a_synced_write_counts_although_the_manifest_has_no_room_to_say_so() {
+    let disk = Disk::new();
+    let db = disk.open();
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on("MANIFEST").forever());
+    for key in [b"a", b"b"] {
+        let mut batch = lodestore::WriteBatch::new();
+        batch.put(key, b"value");
+        db.write_with(&SYNCED, &mut batch).expect("the log has room");
+    }
+    assert!(disk.failing.struck() >= 2, "each sync tries to tell the manifest");
+    let again = disk.reopen_after_kill().expect("it opens");
+    for key in [b"a", b"b"] {
+        assert_eq!(again.get(key).expect("read").as_deref(), Some(&b"value"[..]));
+    }
+}

@@ -7,7 +7,7 @@ use lodestore::fs::{Fault, FaultFs, Operation};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use testkit::command::{Command, Output, Read};
-use testkit::files::stray_tables;
+use testkit::files::{pause, stray_tables};
 use testkit::history::{self, Crash};
 use testkit::load::contents;
 use testkit::model::Model;
@@ -79,7 +79,11 @@ fn check_disk(history: &[Command], done: usize, disk: MemFs, context: &str) {
     let mut surface = RustApi::new(Arc::new(disk), ROOT);
     run_line(&mut surface, &history::open().to_string(), context);
     let db = surface.db().expect("it is open");
-    assert_eq!(stray_tables(db, &fs), Ok(0), "{context}: table files that belong to nothing");
+    assert_eq!(
+        stray_tables(db, &fs, pause),
+        Ok(0),
+        "{context}: table files that belong to nothing"
+    );
     let mut found = contents(db).unwrap_or_else(|error| panic!("{context}: reopened: {error}"));
     let default = found.get_mut("default").expect("it is always there");
     assert_eq!(default.remove(&b"~after"[..]), Some(b"1".to_vec()), "{context}");

@@ -1,14 +1,15 @@
 //! Generated histories: the engine and the oracle must agree on every answer.
 //!
-//! `MODEL_SEQUENCES` and `MODEL_SEED` in the environment make it a soak.
+//! `MODEL_SEQUENCES`, `MODEL_VARIED` and `MODEL_SEED` in the environment make it a soak.
 
 use crate::environment::number;
 use lodestore::fs::Capabilities;
 use lodestore::{Counter, Db, Fs, IngestReport, MemFs, OsFs, Statistics};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use testkit::command::{Action, Change, Command, Output};
-use testkit::generate::{Generator, Shape};
+use testkit::generate::{Generator, Shape, with_other_options};
 use testkit::model::Model;
 use testkit::run::{Difference, compare, shrink};
 use testkit::rust_api::{Dropped, RustApi};
@@ -16,6 +17,8 @@ use testkit::surface::Surface;
 use testkit::temp_dir::TempDir;
 
 const COMMANDS: usize = 200;
+/// Sets of options that a history is run with.
+const VARIANTS: u64 = 4;
 
 /// How often the histories came to states that a test of this kind is for.
 #[derive(Debug, Default)]
@@ -369,11 +372,12 @@ fn surface(disk: Disk, directory: Option<&TempDir>) -> RustApi {
     }
 }
 
-/// Runs one history, then reopens and compares everything once more.
-fn run(history: &[Command], disk: Disk, reached: &mut Reached) -> Option<Box<Difference>> {
+/// Runs one history and compares; what it came to is added to `reached`.
+fn run(history: &[Command], disk: Disk, reached: &Mutex<Reached>) -> Option<Box<Difference>> {
     let directory = matches!(disk, Disk::Real).then(|| TempDir::new("model"));
     let (mut oracle, mut tested) = (Model::default(), surface(disk, directory.as_ref()));
     let difference = compare(&mut oracle, &mut tested, history);
+    let mut reached = reached.lock().expect("adding does not panic");
     reached.add_history(history);
     reached.add_counters(tested.statistics());
     reached.add_range_deletes(history);
@@ -406,29 +410,89 @@ fn history(seed: u64) -> Vec<Command> {
     history
 }
 
+/// Where the history of a seed keeps its files.
+fn disk(seed: u64) -> Disk {
+    match seed % 10 {
+        0 => Disk::Real,
+        1..=3 => Disk::AppendOnly,
+        _ => Disk::Memory,
+    }
+}
+
+/// Calls `work` with each seed, on all cores.
+fn for_each_seed(seeds: std::ops::Range<u64>, work: impl Fn(u64) + Sync) {
+    let next = AtomicU64::new(seeds.start);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    work(seed);
+                }
+            });
+        }
+    });
+}
+
 /// Whatever is done in whatever order with whatever options, every answer is
 /// the oracle's; and the histories do come to the states that matter.
 #[test]
 fn the_engine_answers_as_the_oracle_does() {
     let first = number("MODEL_SEED", 1);
     let sequences = number("MODEL_SEQUENCES", 300);
-    let mut reached = Reached::default();
-    for seed in first..first + sequences {
-        let disk = match seed % 10 {
-            0 => Disk::Real,
-            1..=3 => Disk::AppendOnly,
-            _ => Disk::Memory,
-        };
-        let history = history(seed);
-        if let Some(found) = run(&history, disk, &mut reached) {
-            let again = |shorter: &[Command]| run(shorter, disk, &mut Reached::default());
-            let shortest = shrink(found.clone(), again);
-            panic!(
-                "MODEL_SEED={seed} MODEL_SEQUENCES=1, command {} of the history, shrunk to:\n{shortest}",
-                found.history.len()
-            );
-        }
-    }
+    let reached = Mutex::new(Reached::default());
+    for_each_seed(first..first + sequences, |seed| {
+        let disk = disk(seed);
+        let Some(found) = run(&history(seed), disk, &reached) else { return };
+        let commands = found.history.len();
+        let again = |shorter: &[Command]| run(shorter, disk, &Mutex::default());
+        let shortest = shrink(found, again);
+        panic!(
+            "MODEL_SEED={seed} MODEL_SEQUENCES=1, command {commands} of the history, \
+             shrunk to:\n{shortest}"
+        )
+    });
+    let reached = reached.into_inner().expect("adding does not panic");
     reached.check();
     println!("{sequences} histories from seed {first}: {reached:?}");
+}
+
+/// How the data is laid out is nobody's business: the same history gives the
+/// same answers with large and small memtables, blocks, tables and levels, with
+/// any codec, filter and number of threads.
+#[test]
+fn other_options_give_the_same_answers() {
+    let first = number("MODEL_SEED", 1);
+    let histories = number("MODEL_VARIED", 60);
+    let layouts = AtomicU64::new(0);
+    for_each_seed(first..first + histories, |seed| {
+        // None of those that run against the oracle.
+        let history = history(!seed);
+        let mut first: Option<Vec<Output>> = None;
+        for variant in 0..VARIANTS {
+            let varied = with_other_options(&history, seed << 8 | variant);
+            let mut surface = surface(disk(seed + 1), None);
+            let answers: Vec<Output> = varied.iter().map(|c| surface.run(c)).collect();
+            let Some(first) = &first else {
+                first = Some(answers);
+                continue;
+            };
+            if let Some(at) = first.iter().zip(&answers).position(|(a, b)| a != b) {
+                let script: String = varied[..=at].iter().map(|c| format!("{c}\n")).collect();
+                panic!(
+                    "MODEL_SEED={seed} MODEL_VARIED=1, variant {variant} gives {:?} where \
+                     variant 0 gave {:?}:\n{script}",
+                    answers[at], first[at]
+                );
+            }
+            layouts.fetch_add(u64::from(varied != history), Ordering::Relaxed);
+        }
+    });
+    let layouts = layouts.into_inner();
+    assert!(layouts >= histories, "only {layouts} other layouts");
+    println!("{histories} histories from seed {first} with {VARIANTS} sets of options each");
 }

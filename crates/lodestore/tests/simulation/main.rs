@@ -1,4 +1,4 @@
-//! Simulated crashes: the engine on files in memory, one runnable thread at a
+//! Simulated lives: the engine on files in memory, one runnable thread at a
 //! time, and every choice of the next thread made by a seed.
 //!
 //! Built only with `RUSTFLAGS="--cfg simulation"`; `scripts/simulate` does
@@ -6,12 +6,29 @@
 #![cfg(simulation)]
 
 mod bursts;
+mod crew;
 mod gaps;
+mod keeping;
+mod life;
+mod machine;
 mod one_step;
-mod run;
+mod plan;
+mod promise;
+mod reading;
+mod recovery;
+mod report;
 mod tables;
+mod writing;
 
-use run::{Crash, Outcome, simulate};
+use life::{Size, live};
+use plan::Trouble;
+use report::Report;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const LONG: Size =
+    Size { operations: 50_000, batches_max: 60, one_in: 40, power_losses: 2, again: false };
+const SMALL: Size = Size { operations: 1, batches_max: 8, one_in: 1, power_losses: 2, again: true };
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
@@ -20,32 +37,85 @@ fn number(name: &str, default: u64) -> u64 {
     }
 }
 
-/// Whatever the interleaving and whenever the crash comes: what is left is a
-/// prefix of the batches, in all families, and nothing promised is missing.
-#[test]
-fn every_interleaving_recovers_to_a_prefix() {
-    let first = number("SIMULATION_SEED", 1);
-    let seeds = number("SIMULATION_SEEDS", 60);
-    let mut total = Outcome::default();
-    for seed in first..first + seeds {
-        let crash = if seed % 3 == 0 { Crash::Kill } else { Crash::PowerLoss };
-        println!("SIMULATION_SEED={seed} SIMULATION_SEEDS=1 repeats this run ({crash:?})");
-        let outcome = simulate(seed, crash);
-        total.add(&outcome);
+/// Lives the lives of all `seeds`, on all cores; the sum of their reports.
+fn live_all(seeds: std::ops::Range<u64>, size: Size) -> Report {
+    let (next, total) = (AtomicU64::new(seeds.start), Mutex::new(Report::default()));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let told = Told(seed);
+                    let report = live(seed, size);
+                    std::mem::forget(told);
+                    total.lock().expect("adding does not panic").add(&report);
+                }
+            });
+        }
+    });
+    total.into_inner().expect("adding does not panic")
+}
+
+/// Says how to repeat a life that panics.
+struct Told(u64);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        eprintln!("SIMULATION_SEED={} SIMULATION_SEEDS=1 repeats this life", self.0);
     }
-    println!("{seeds} seeds from {first}: {total:?}");
-    assert!(total.crashed > 0 && total.acknowledged > 0 && total.kept > 0 && total.ingested > 0);
+}
+
+fn print(title: &str, seeds: &std::ops::Range<u64>, report: &Report) {
+    println!("{title}, seeds {} to {}:", seeds.start, seeds.end - 1);
+    for (name, count) in report.counts() {
+        println!("  {name:<24} {count:>12}");
+    }
+}
+
+/// Whatever the interleaving, whatever fails and whenever the crash comes: what
+/// is left is a prefix of the batches, in all families, and nothing promised is
+/// missing; and what readers see on the way is what was written.
+#[test]
+fn no_life_breaks_a_promise() {
+    let first = number("SIMULATION_SEED", 1);
+    let seeds = first..first + number("SIMULATION_SEEDS", 20);
+    let operations = number("SIMULATION_OPERATIONS", LONG.operations);
+    let one_in = number("SIMULATION_ONE_IN", LONG.one_in as u64) as usize;
+    let size = Size { operations, one_in, ..LONG };
+    let total = live_all(seeds.clone(), size);
+    print("long lives", &seeds, &total);
+    if seeds.end - seeds.start >= 10 {
+        let unreached = total.counts().into_iter().filter(|(_, count)| *count == 0);
+        let unreached: Vec<_> = unreached.map(|(name, _)| name).collect();
+        assert_eq!(unreached, ["recoveries_of_recoveries"], "the lives never came to these");
+        assert!(10 * total.rich >= total.lives, "too few rich lives: {}", total.rich);
+    }
+}
+
+/// A crash after every single call of a short life, and after every single call
+/// of each recovery from it.
+#[test]
+fn a_crash_at_every_call_and_at_every_call_of_the_recovery_keeps_all_promises() {
+    let first = number("SIMULATION_SEED", 1);
+    let seeds = first..first + number("SIMULATION_SMALL_SEEDS", 2);
+    let total = live_all(seeds.clone(), SMALL);
+    print("short lives", &seeds, &total);
+    assert!(total.recoveries_of_recoveries > 100 * total.lives, "recoveries make few calls");
 }
 
 /// A failure can be looked at again: a seed gives the same calls to the file
 /// system, with the same bytes, in the same order.
 #[test]
-fn a_seed_repeats_its_run_exactly() {
-    for seed in 1..=6 {
-        let (a, b) = (simulate(seed, Crash::PowerLoss), simulate(seed, Crash::PowerLoss));
-        assert_eq!(a, b, "seed {seed}");
-        let other = simulate(seed + 1000, Crash::PowerLoss);
-        assert_ne!(a.trace, other.trace, "another seed gives another run");
+fn a_seed_repeats_its_life_exactly() {
+    let size = Size { operations: 2_000, ..LONG };
+    for seed in 1..=10 {
+        let (a, b) = (live(seed, size), live(seed, size));
+        assert_eq!(a, b, "seed {seed}, {:?}", Trouble::of(seed));
+        assert_ne!(a.trace, live(seed + 1000, size).trace, "another seed gives another life");
     }
 }
 
@@ -58,8 +128,9 @@ fn an_ingest_is_one_step_to_every_reader() {
     let seeds = number("SIMULATION_SEEDS", 60);
     let mut total = one_step::Seen::default();
     for seed in first..first + seeds {
-        println!("SIMULATION_SEED={seed} SIMULATION_SEEDS=1 repeats this run");
+        let told = Told(seed);
         total.add(&one_step::simulate(seed));
+        std::mem::forget(told);
     }
     println!("{seeds} seeds from {first}: {total:?}");
     assert!(total.reads > 0 && total.between > 0 && total.changes > 0 && total.compactions > 0);

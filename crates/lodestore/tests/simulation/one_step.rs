@@ -2,12 +2,16 @@
 //! at once.
 
 use crate::bursts::Bursts;
+use crate::machine::in_simulation;
 use crate::tables::{self, Pair, Reading, Way};
 use lodestore::{Counter, Db, MemFs, Options, ReadOptions, Result, Scheduler};
 use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::thread;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use testkit::random::Random;
+
+/// Calls that ingest.
+const CALLS: u64 = 4;
 
 /// What readers met.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,17 +42,7 @@ impl Seen {
 /// # Panics
 /// If a reader saw a part of a call, or a snapshot changed its answer.
 pub fn simulate(seed: u64) -> Seen {
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let result = Arc::clone(&seen);
-    let mut config = shuttle::Config::new();
-    config.stack_size = 1 << 20;
-    config.failure_persistence = shuttle::FailurePersistence::None;
-    config.max_steps = shuttle::MaxSteps::FailAfter(20_000_000);
-    shuttle::Runner::new(Bursts::new(seed), config).run(move || {
-        let seen = run(seed).expect("nothing fails here");
-        *result.lock().expect("one run at a time") = seen;
-    });
-    *seen.lock().expect("the run is over")
+    in_simulation(Bursts::new(seed), move || run(seed).expect("nothing fails here"))
 }
 
 fn options(seed: u64) -> Options {
@@ -74,14 +68,14 @@ fn run(seed: u64) -> Result<Seen> {
         beside(at_snapshots, seed),
         beside(compact, seed),
     ];
-    let log = tables::Log::default();
-    tables::ingest(&db, &pair, &options, &log)?;
+    for call in 1..=CALLS {
+        tables::ingest(&db, &pair, &options, call)?;
+    }
     done.store(true, Ordering::SeqCst);
     let mut seen = Seen::default();
     for other in others {
         seen.add(&other.join().expect("nobody panics")?);
     }
-    assert_eq!(log.lock().expect("nobody panics").len() as u64, tables::CALLS);
     seen.compactions = db.statistics().get(Counter::Compactions);
     Ok(seen)
 }

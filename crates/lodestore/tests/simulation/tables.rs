@@ -1,37 +1,27 @@
 //! Tables that are ingested into two families at once, beside the writers.
 
 use lodestore::{
-    Db, DbCursor, Family, IngestOptions, Options, ReadOptions, Result, TableWriter, WriteBatch,
+    Db, DbCursor, Family, IngestOptions, Options, ReadOptions, Result, SequenceNumber, TableWriter,
+    WriteBatch,
 };
-use std::sync::{Arc, Mutex};
 use testkit::load::Contents;
 
-/// Calls that are made.
-pub const CALLS: u64 = 4;
 const NAMES: [&str; 2] = ["left", "right"];
 const KEYS: [&[u8]; 3] = [b"a", b"m", b"z"];
 /// Written, without a sync, before each call: between the keys of its tables.
 const NOISE: &[u8] = b"k";
-
-/// A call that was acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub struct Ingested {
-    number: u64,
-    /// Of its last table.
-    pub sequence: u64,
-}
-
-/// The calls that were acknowledged.
-pub type Log = Arc<Mutex<Vec<Ingested>>>;
 
 /// The families that the tables are of.
 #[derive(Clone)]
 pub struct Pair(pub [Family; 2]);
 
 impl Pair {
-    /// The families of `db`, which is new.
+    /// The families of `db`, created if they are missing.
     pub fn of(db: &Db, options: &Options) -> Result<Pair> {
-        let family = |name: &str| db.create_family(name, options.family.clone());
+        let family = |name: &str| match db.family(name) {
+            Some(family) => Ok(family),
+            None => db.create_family(name, options.family.clone()),
+        };
         Ok(Pair([family(NAMES[0])?, family(NAMES[1])?]))
     }
 
@@ -111,37 +101,35 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
 }
 
-/// Ingests, call by call.
-pub fn ingest(db: &Db, pair: &Pair, options: &Options, log: &Log) -> Result<()> {
-    for call in 1..=CALLS {
-        let mut noise = WriteBatch::new();
-        noise.put_in(&pair.0[(call % 2) as usize], NOISE, &call.to_le_bytes());
-        db.write(noise)?;
-        let mut tables = Vec::new();
-        for (family, name) in pair.0.iter().zip(NAMES) {
-            let path = format!("/{name}-{call}.table");
-            let mut writer = TableWriter::create(&path, options, &options.family)?;
-            for key in KEYS {
-                writer.put(key, &call.to_le_bytes())?;
-            }
-            writer.finish()?;
-            tables.push((family, path));
+/// Makes call `call`; the number of its last table.
+pub fn ingest(db: &Db, pair: &Pair, options: &Options, call: u64) -> Result<SequenceNumber> {
+    let mut noise = WriteBatch::new();
+    noise.put_in(&pair.0[(call % 2) as usize], NOISE, &call.to_le_bytes());
+    db.write(noise)?;
+    let mut tables = Vec::new();
+    for (family, name) in pair.0.iter().zip(NAMES) {
+        let path = format!("/{name}-{call}.table");
+        // Of an earlier attempt, which a crash ended.
+        let _ = options.fs.remove(std::path::Path::new(&path));
+        let mut writer = TableWriter::create(&path, options, &options.family)?;
+        for key in KEYS {
+            writer.put(key, &call.to_le_bytes())?;
         }
-        let how = IngestOptions { move_files: call % 2 == 0, ..IngestOptions::default() };
-        let report = db.ingest_together(&tables, &how)?;
-        let sequence = report.tables[1].sequence;
-        log.lock().expect("nobody panics").push(Ingested { number: call, sequence });
+        writer.finish()?;
+        tables.push((family, path));
     }
-    Ok(())
+    let how = IngestOptions { move_files: call % 2 == 0, ..IngestOptions::default() };
+    Ok(db.ingest_together(&tables, &how)?.tables[1].sequence)
 }
 
 /// Judges what was found after a crash: calls are whole, in order, and those
-/// that were acknowledged are there, with what was written before them.
-pub fn judge(found: &Contents, ingested: &[Ingested]) {
+/// that were acknowledged are there, with what was written before them. How
+/// many are there.
+pub fn judge(found: &Contents, acknowledged: u64) -> u64 {
     let Some(families) = NAMES.iter().map(|name| found.get(*name)).collect::<Option<Vec<_>>>()
     else {
-        assert!(ingested.is_empty(), "the families are gone");
-        return;
+        assert_eq!(acknowledged, 0, "the families are gone");
+        return 0;
     };
     let value = |family: usize, key: &[u8]| families[family].get(key).map_or(0, |v| number(v));
     let kept = value(0, KEYS[0]);
@@ -150,8 +138,8 @@ pub fn judge(found: &Contents, ingested: &[Ingested]) {
             assert_eq!(value(family, key), kept, "half of a call is left");
         }
     }
-    let acknowledged = ingested.last().map_or(0, |ingested| ingested.number);
     assert!(kept >= acknowledged, "{acknowledged} calls were acknowledged, {kept} are left");
     let noise = value(0, NOISE).max(value(1, NOISE));
     assert!(noise >= kept, "a write before call {kept} is lost");
+    kept
 }

@@ -1,8 +1,41 @@
 //! Random options: of a database when it is opened, and live ones.
 
-use super::{Generator, PREFIX_EXTRACTORS};
+use super::{Generator, PREFIX_EXTRACTORS, Shape};
 use crate::command::Command;
 use crate::random::Random;
+
+/// Knobs that decide how data is laid out, not what is answered.
+const LAYOUT: [&str; 11] = [
+    "memtable",
+    "sealed",
+    "table",
+    "block",
+    "level0",
+    "level1",
+    "multiplier",
+    "tombstones",
+    "threads",
+    "codec",
+    "files",
+];
+
+/// The same history with other layouts of the data, which follow from `seed`:
+/// each opening takes other values where it sets one of [`LAYOUT`].
+pub fn with_other_options(history: &[Command], seed: u64) -> Vec<Command> {
+    let mut generator = Generator::new(seed, Shape::default());
+    let mut history = history.to_vec();
+    for command in &mut history {
+        let Command::Open { settings, .. } = command else { continue };
+        let others = generator.knobs();
+        for (name, value) in &mut settings.knobs {
+            let other = others.iter().find(|(other, _)| other == name);
+            if let Some((_, other)) = other.filter(|_| LAYOUT.contains(&&name[..])) {
+                value.clone_from(other);
+            }
+        }
+    }
+    history
+}
 
 impl Generator {
     /// Small memtables, tables and levels, so that short histories go deep.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::inode::Inode;
-use super::{Change, Entry, MemFs, is_root, parent};
-use crate::sync::{Arc, Mutex};
+use super::{Change, Entry, MemFs, State, is_root, parent};
+use crate::sync::{Arc, StepMutex};
 
 /// How much of what was not synced a power loss keeps.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,17 @@ impl MemFs {
     pub fn kill(&self) -> MemFs {
         let mut state = self.state.lock();
         state.stopped = true;
+        self.copy_of(&state)
+    }
+
+    /// A file system of its own with all that is here, durable or not, as
+    /// [`MemFs::kill`] would leave it; this one goes on. A test that keeps one
+    /// after each call has every crash of a run without playing it again.
+    pub fn fork(&self) -> MemFs {
+        self.copy_of(&self.state.lock())
+    }
+
+    fn copy_of(&self, state: &State) -> MemFs {
         let mut entries = state.entries.clone();
         let mut durable = state.durable.clone();
         let mut changes = state.changes.clone();
@@ -71,7 +82,23 @@ impl MemFs {
                 copies.replace(entry, &mut Inode::clone);
             }
         }
-        MemFs::from_parts(self.capabilities, entries, durable, changes)
+        let last_append = state.last_append.as_ref();
+        let last_append = last_append.and_then(|(file, length)| {
+            let copy = copies.0.iter().find(|(old, _)| Arc::ptr_eq(old, file))?;
+            Some((Arc::clone(&copy.1), *length))
+        });
+        let copy = MemFs::from_parts(self.capabilities, entries, durable, changes);
+        copy.state.lock().last_append = last_append;
+        copy
+    }
+
+    /// Takes back a part of the last change of all, if that was an append: the
+    /// process was killed inside it. False if it was something else.
+    pub fn tear_last_append(&self, seed: u64) -> bool {
+        let Some((file, length)) = self.state.lock().last_append.take() else { return false };
+        let kept = Random(seed).up_to(length.saturating_sub(1));
+        file.lock().shorten_last_write(kept);
+        true
     }
 }
 
@@ -98,7 +125,7 @@ fn copy_files(entries: &mut BTreeMap<PathBuf, Entry>, mut make: impl FnMut(&Inod
 /// Old files and what replaces them, so that two names of one file stay that.
 struct Copies(Vec<(File, File)>);
 
-type File = Arc<Mutex<Inode>>;
+type File = Arc<StepMutex<Inode>>;
 
 impl Copies {
     fn new() -> Copies {
@@ -111,7 +138,7 @@ impl Copies {
         let new = match known {
             Some((_, new)) => Arc::clone(new),
             None => {
-                let new = Arc::new(Mutex::new(make(&old.lock())));
+                let new = Arc::new(StepMutex::new(make(&old.lock())));
                 self.0.push((Arc::clone(old), Arc::clone(&new)));
                 new
             }
@@ -127,7 +154,7 @@ pub(super) fn part_of_last_append(position: u64, length: usize) -> usize {
 }
 
 /// The SplitMix64 generator (Steele, Lea, Flood 2014).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -139,7 +166,7 @@ impl Random {
     }
 
     /// A number from 0 to `limit`, both included.
-    fn up_to(&mut self, limit: usize) -> usize {
+    pub(super) fn up_to(&mut self, limit: usize) -> usize {
         (self.next() % (limit as u64 + 1)) as usize
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{MemFs, crash, inode::Inode};
 use crate::fs::{FileLock, ReadableFile, WritableFile};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, StepMutex};
 
 #[derive(Debug)]
 pub(super) struct MemLock {
@@ -24,7 +24,7 @@ impl Drop for MemLock {
 #[derive(Debug)]
 pub(super) struct MemReader {
     pub(super) fs: MemFs,
-    pub(super) inode: Arc<Mutex<Inode>>,
+    pub(super) inode: Arc<StepMutex<Inode>>,
 }
 
 impl ReadableFile for MemReader {
@@ -42,7 +42,7 @@ impl ReadableFile for MemReader {
 #[derive(Debug)]
 pub(super) struct MemWriter {
     pub(super) fs: MemFs,
-    pub(super) inode: Arc<Mutex<Inode>>,
+    pub(super) inode: Arc<StepMutex<Inode>>,
     pub(super) position: u64,
 }
 
@@ -53,15 +53,23 @@ impl WritableFile for MemWriter {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let was_stopped = self.fs.is_stopped();
         let started = self.fs.begin_change();
-        let kept = match &started {
-            Ok(_) => bytes.len(),
-            Err(_) if was_stopped => 0,
-            // Killed in the middle of this write.
-            Err(_) => crash::part_of_last_append(self.position, bytes.len()),
-        };
-        self.inode.lock().write(self.position, &bytes[..kept]);
-        self.position += kept as u64;
-        started.map(|_| ())
+        match started {
+            Ok(mut state) => {
+                let (inode, offset) = state.place_of_append(&self.inode, self.position);
+                inode.lock().write(offset, bytes);
+                state.last_append = Some((inode, bytes.len()));
+                self.position += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) if was_stopped => Err(error),
+            Err(error) => {
+                // Killed in the middle of this write.
+                let kept = crash::part_of_last_append(self.position, bytes.len());
+                self.inode.lock().write(self.position, &bytes[..kept]);
+                self.position += kept as u64;
+                Err(error)
+            }
+        }
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -71,6 +71,17 @@ impl Inode {
         self.unsynced.push(edit);
     }
 
+    /// Of the last edit, an unsynced write, only the first `kept` bytes came
+    /// about.
+    pub(super) fn shorten_last_write(&mut self, kept: usize) {
+        let Some(Edit::Write { bytes, .. }) = self.unsynced.last_mut() else { return };
+        bytes.truncate(kept);
+        self.content = self.durable.clone();
+        for edit in &self.unsynced {
+            edit.apply(&mut self.content);
+        }
+    }
+
     pub(super) fn sync(&mut self) {
         for edit in self.unsynced.drain(..) {
             edit.apply(&mut self.durable);

@@ -188,3 +188,62 @@ fn errors_are_those_of_a_real_file_system() {
     fs.remove(Path::new("d/a")).unwrap();
     fs.remove_directory(Path::new("d")).unwrap();
 }
+
+/// A fork has all that is here, knows what of it is durable, and goes its own way.
+#[test]
+fn a_fork_is_a_crash_that_did_not_come() {
+    let fs = MemFs::new();
+    let mut file = write(&fs, "a", b"synced");
+    file.sync().unwrap();
+    fs.sync_directory(Path::new("")).unwrap();
+    file.append(b" not").unwrap();
+    let fork = fs.fork();
+    file.append(b" and more").unwrap();
+    assert_eq!(content(&fs, "a").unwrap(), b"synced not and more");
+    assert_eq!(content(&fork.kill(), "a").unwrap(), b"synced not");
+    let left: BTreeSet<_> = (0..20).map(|seed| content(&fork.crash(seed), "a").unwrap()).collect();
+    let (old, new) = (b"synced".to_vec(), b"synced not".to_vec());
+    assert!(left.contains(&old) && left.contains(&new));
+    assert!(!fs.is_stopped());
+}
+
+/// A process may be killed in the middle of a write, which must be the last.
+#[test]
+fn the_last_append_can_be_torn() {
+    let fs = MemFs::new();
+    let mut file = write(&fs, "a", b"old");
+    file.sync().unwrap();
+    assert!(!fs.fork().tear_last_append(1), "a sync came after it");
+    file.append(b"0123").unwrap();
+    let torn = |seed| {
+        let fork = fs.fork();
+        assert!(fork.tear_last_append(seed));
+        content(&fork, "a").unwrap()
+    };
+    let left: BTreeSet<_> = (0..50).map(torn).collect();
+    let all = [&b"old"[..], b"old0", b"old01", b"old012"].map(<[u8]>::to_vec);
+    assert_eq!(left, BTreeSet::from(all));
+}
+
+/// The bytes of a misdirected append are in a wrong place, and not in theirs.
+#[test]
+fn a_misdirected_append_lands_elsewhere_once() {
+    let mut wrong = 0;
+    for seed in 0..20 {
+        let fs = MemFs::new();
+        let mut file = write(&fs, "a", &[1; 600]);
+        drop(write(&fs, "b", &[2; 1200]));
+        fs.misdirect(2, seed);
+        file.append(&[3; 10]).unwrap();
+        assert!(fs.will_misdirect());
+        file.append(&[4; 10]).unwrap();
+        assert!(!fs.will_misdirect());
+        file.append(&[5; 10]).unwrap();
+        let (a, b) = (content(&fs, "a").unwrap(), content(&fs, "b").unwrap());
+        assert_eq!((&a[600..610], &a[620..]), (&[3; 10][..], &[5; 10][..]));
+        let strays = a.iter().chain(&b).filter(|&&byte| byte == 4).count();
+        assert_eq!(strays, 10, "seed {seed}");
+        wrong += usize::from(b.contains(&4));
+    }
+    assert!(wrong > 0, "it never came to the other file");
+}

@@ -1,0 +1,43 @@
+//! A write that a disk puts in a wrong place.
+
+use super::crash::Random;
+use super::inode::{Inode, SECTOR_BYTES};
+use super::{Entry, MemFs, State};
+use crate::sync::{Arc, StepMutex};
+
+impl MemFs {
+    /// The `nth` append from now on (1: the next one) is said to be done, but
+    /// its bytes go to a wrong place: another sector of some file, chosen by
+    /// `seed`. At its own place stands what was there, or zeros.
+    pub fn misdirect(&self, nth: u64, seed: u64) {
+        self.state.lock().misdirected = Some((nth.max(1), seed));
+    }
+
+    /// True while an append is still to be misdirected.
+    pub fn will_misdirect(&self) -> bool {
+        self.state.lock().misdirected.is_some()
+    }
+}
+
+impl State {
+    /// Where an append to `inode` at `position` goes.
+    pub(super) fn place_of_append(
+        &mut self,
+        inode: &Arc<StepMutex<Inode>>,
+        position: u64,
+    ) -> (Arc<StepMutex<Inode>>, u64) {
+        let own = (Arc::clone(inode), position);
+        let Some((nth, seed)) = self.misdirected.take() else { return own };
+        if nth > 1 {
+            self.misdirected = Some((nth - 1, seed));
+            return own;
+        }
+        let mut random = Random(seed);
+        let files: Vec<&Arc<StepMutex<Inode>>> =
+            self.entries.values().filter_map(Entry::file).collect();
+        let target = Arc::clone(files[random.up_to(files.len() - 1)]);
+        let sectors = target.lock().length() as usize / SECTOR_BYTES;
+        let offset = (random.up_to(sectors) * SECTOR_BYTES) as u64;
+        (target, offset)
+    }
+}
