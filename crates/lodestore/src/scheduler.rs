@@ -258,6 +258,8 @@ impl Drop for Pool {
     }
 }
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(all(test, not(simulation)))]
 mod tests {
     use super::*;
