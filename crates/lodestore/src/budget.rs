@@ -42,7 +42,7 @@ const ITEMS: usize = 6;
 type Counts = [AtomicUsize; ITEMS];
 
 fn sum(counts: &Counts) -> usize {
-    counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    counts.iter().map(|count| count.load(Ordering::SeqCst)).sum()
 }
 
 fn usable_bytes(bytes_max: usize) -> usize {
@@ -105,26 +105,26 @@ impl Budget {
 
     /// The limit in bytes; `None` if there is none.
     pub fn bytes_max(&self) -> Option<usize> {
-        let bytes_max = self.bytes_max.load(Ordering::Relaxed);
+        let bytes_max = self.bytes_max.load(Ordering::SeqCst);
         (bytes_max < usize::MAX).then_some(bytes_max)
     }
 
     /// Changes the limit; `None` takes it away. Caches shrink at once; what
     /// memtables hold beyond their share is for their databases to flush.
     pub(crate) fn set_bytes_max(&self, bytes_max: Option<usize>) {
-        self.bytes_max.store(bytes_max.unwrap_or(usize::MAX), Ordering::Relaxed);
+        self.bytes_max.store(bytes_max.unwrap_or(usize::MAX), Ordering::SeqCst);
         self.shrink_caches();
     }
 
     /// What is held now, caches included, in bytes.
     pub fn used_bytes(&self) -> usize {
-        sum(&self.used) + self.cached_bytes.load(Ordering::Relaxed)
+        sum(&self.used) + self.cached_bytes.load(Ordering::SeqCst)
     }
 
     /// What is given out. The rest, a sixteenth, is for what nobody counts:
     /// stacks, rounding of allocators, lists of tables.
     fn usable_bytes(&self) -> usize {
-        usable_bytes(self.bytes_max.load(Ordering::Relaxed))
+        usable_bytes(self.bytes_max.load(Ordering::SeqCst))
     }
 
     /// What all memtables together may hold.
@@ -174,7 +174,7 @@ impl Budget {
 
     /// Counts what a cache took in and gave up.
     pub(crate) fn count_cached(&self, taken: usize, given: usize) {
-        self.cached_bytes.fetch_add(taken.wrapping_sub(given), Ordering::Relaxed);
+        self.cached_bytes.fetch_add(taken.wrapping_sub(given), Ordering::SeqCst);
     }
 
     fn shrink_caches(&self) {
@@ -184,7 +184,9 @@ impl Budget {
     }
 
     fn add(&self, item: Item, bytes: usize) {
-        self.used[item as usize].fetch_add(bytes, Ordering::Relaxed);
+        // Sequentially consistent, as is counting what a cache takes in: of a
+        // reservation and a block that come at the same time, one sees the other.
+        self.used[item as usize].fetch_add(bytes, Ordering::SeqCst);
         if self.bytes_max().is_some() && self.used_bytes() > self.usable_bytes() {
             self.shrink_caches();
         }
@@ -394,6 +396,8 @@ impl Drop for Reservation {
     }
 }
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(all(test, not(simulation)))]
 mod tests {
     use super::*;

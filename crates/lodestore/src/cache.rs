@@ -47,6 +47,10 @@ pub struct Cache {
     next_file: AtomicU64,
 }
 
+/// Who makes it smaller changes it and then looks at what is held; who puts a
+/// block in counts it and then looks at the capacity. One of them must see the
+/// other, which takes sequential consistency on both sides, here and in the
+/// budget.
 struct Capacity {
     /// What it may hold where no limit of a budget decides that.
     bytes: AtomicUsize,
@@ -107,7 +111,7 @@ impl Cache {
     pub fn capacity_bytes(&self) -> usize {
         match self.capacity.limited_budget() {
             Some(budget) => budget.cache_room(),
-            None => self.capacity.bytes.load(Ordering::Relaxed),
+            None => self.capacity.bytes.load(Ordering::SeqCst),
         }
     }
 
@@ -119,7 +123,7 @@ impl Cache {
     pub fn set_capacity_bytes(&self, capacity_bytes: usize) {
         let limited = self.capacity.limited_budget();
         assert!(limited.is_none(), "the cache's budget decides how large it is");
-        self.capacity.bytes.store(capacity_bytes, Ordering::Relaxed);
+        self.capacity.bytes.store(capacity_bytes, Ordering::SeqCst);
         self.shrink_to_fit();
     }
 
@@ -130,7 +134,7 @@ impl Cache {
 
     /// What it holds now, in bytes.
     pub fn used_bytes(&self) -> usize {
-        self.used_bytes.load(Ordering::Relaxed)
+        self.used_bytes.load(Ordering::SeqCst)
     }
 
     /// What it holds now of one kind, in bytes.
@@ -164,7 +168,7 @@ impl Cache {
         if taken == given {
             return;
         }
-        self.used_bytes.fetch_add(taken.wrapping_sub(given), Ordering::Relaxed);
+        self.used_bytes.fetch_add(taken.wrapping_sub(given), Ordering::SeqCst);
         if let Some(budget) = &self.capacity.budget {
             budget.count_cached(taken, given);
         }
@@ -185,13 +189,18 @@ impl Cache {
     /// shard is not kept.
     pub(crate) fn insert(&self, file: u64, offset: u64, kind: BlockKind, block: Arc<[u8]>) {
         let key = Key { file, offset };
-        let room = self.capacity_bytes() / self.shards.len();
+        let capacity = self.capacity_bytes();
         // What falls out is freed after the lock is released.
         let mut shard = self.shard(key).lock();
-        let (taken, evicted) = shard.insert(key, kind, block, room);
+        let (taken, evicted) = shard.insert(key, kind, block, capacity / self.shards.len());
         self.count(taken, &evicted);
         drop(shard);
         drop(evicted);
+        // Who made the capacity smaller meanwhile may have looked before this
+        // block was counted.
+        if taken > 0 && self.capacity_bytes() < capacity {
+            self.shrink_to_fit();
+        }
     }
 
     fn shard(&self, key: Key) -> &Mutex<Shard> {
@@ -334,6 +343,8 @@ impl Shard {
     }
 }
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(test)]
 mod tests {
     use super::*;

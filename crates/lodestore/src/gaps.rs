@@ -24,6 +24,8 @@ use crate::stats::{Counter, Statistics};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(test)]
 mod tests;
 

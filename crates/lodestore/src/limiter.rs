@@ -219,6 +219,8 @@ impl WritableFile for LimitedFile {
     }
 }
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(all(test, not(simulation)))]
 mod tests {
     use super::*;

@@ -97,6 +97,8 @@ impl RowCache {
     }
 }
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(all(test, not(simulation)))]
 mod tests {
     use super::*;

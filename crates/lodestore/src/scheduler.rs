@@ -274,6 +274,8 @@ impl Drop for Pool {
     }
 }
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(all(test, not(simulation)))]
 mod tests {
     use super::*;

@@ -170,3 +170,6 @@ pub(crate) fn test_slot(meta: &TableMeta) -> Arc<TableFile> {
     });
     TableFile::new(home, &KeyOrder::Bytewise, meta.clone())
 }
+
+#[cfg(all(test, simulation))]
+mod simulation;

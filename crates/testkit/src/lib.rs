@@ -31,3 +31,7 @@ pub mod files;
 pub mod history;
 pub mod load;
 pub mod kill;
+
+// Interleavings of a few threads.
+#[cfg(simulation)]
+pub mod explore;

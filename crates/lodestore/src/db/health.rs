@@ -45,7 +45,9 @@ impl Health {
 
     /// Lets writing go on.
     pub(crate) fn clear(&self) {
-        *self.cause.lock() = None;
+        // Under the lock: a failure that comes meanwhile is not to be unsaid.
+        let mut kept = self.cause.lock();
+        *kept = None;
         self.failed.store(false, Ordering::Release);
     }
 }
@@ -69,3 +71,6 @@ pub(crate) fn may_pass(error: &Error) -> bool {
         && (code.is_some_and(|code| FULL.contains(&code))
             || source.kind() == std::io::ErrorKind::StorageFull)
 }
+
+#[cfg(all(test, simulation))]
+mod simulation;

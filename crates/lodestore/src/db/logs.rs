@@ -238,8 +238,12 @@ impl Logs {
 
     /// Keeps the log from `sequence` on until the pin goes.
     pub(crate) fn pin(&self, engine: &Arc<Engine>, sequence: SequenceNumber) -> LogPin {
-        *self.state.lock().pins.entry(sequence).or_default() += 1;
+        self.add_pin(sequence);
         LogPin { sequence, engine: Arc::downgrade(engine) }
+    }
+
+    fn add_pin(&self, sequence: SequenceNumber) {
+        *self.state.lock().pins.entry(sequence).or_default() += 1;
     }
 
     pub(crate) fn unpin(&self, sequence: SequenceNumber) {
@@ -437,3 +441,6 @@ impl Engine {
         Ok(())
     }
 }
+
+#[cfg(all(test, simulation))]
+mod simulation;

@@ -65,3 +65,6 @@ impl SealedSegments {
         first_kept.map_or(Ok(()), |number| self.sync_below(number).map(|_| ()))
     }
 }
+
+#[cfg(all(test, simulation))]
+mod simulation;

@@ -86,3 +86,6 @@ impl Drop for Held {
         }
     }
 }
+
+#[cfg(all(test, simulation))]
+mod simulation;

@@ -94,3 +94,6 @@ impl VisibleSequence {
         self.0.store(sequence, crate::sync::atomic::Ordering::Release);
     }
 }
+
+#[cfg(all(test, simulation))]
+mod simulation;

@@ -363,5 +363,7 @@ impl LimitedFs {
     }
 }
 
+#[cfg(all(test, simulation))]
+mod simulation;
 #[cfg(test)]
 mod tests;

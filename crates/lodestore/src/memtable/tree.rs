@@ -216,9 +216,9 @@ impl Tree {
     }
 
     /// The last entry before `high`.
-    fn last_before(&self, high: Bound) -> Option<Position<'_>> {
-        let (key, trailer) = self.target_of(high)?;
+    fn last_before(&self, mut high: Bound) -> Option<Position<'_>> {
         loop {
+            let (key, trailer) = self.target_of(high)?;
             let leaf = self.leaf_of(key, trailer, Order::is_lt);
             // The last word will not do: while the leaf is being split, words
             // from `high` on are still there.
@@ -227,7 +227,12 @@ impl Tree {
             if own != high && !self.is_below_bound(key, trailer, own) {
                 continue; // split again below `high`: what was given away counts too
             }
-            let index = found.index.checked_sub(1)?;
+            let Some(index) = found.index.checked_sub(1) else {
+                // This leaf is being replaced by two, of which the lower one has
+                // nothing but the entry that is being added.
+                high = leaf.low();
+                continue;
+            };
             for ahead in 1..PREFETCH_ENTRIES {
                 self.prefetch_at(leaf, index.wrapping_sub(ahead));
             }
