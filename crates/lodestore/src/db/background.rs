@@ -369,6 +369,14 @@ impl Engine {
         self.start_compactions();
     }
 
+    /// Makes one group of all that wait for their flush. No flush may be running.
+    pub(crate) fn merge_waiting_groups(&self) {
+        let mut state = self.background.lock();
+        assert!(!state.is_flushing, "a flush works on the oldest group");
+        let merged = state.groups.drain(..).reduce(|older, newer| Arc::new(older.with(&newer)));
+        state.groups.extend(merged);
+    }
+
     /// Waits until no job runs; after a failure none starts.
     pub(crate) fn wait_until_idle(&self) {
         let mut state = self.background.lock();

@@ -177,7 +177,7 @@ impl Engine {
 
     fn install(&self, job: &Job, edit: VersionEdit) -> Outcome {
         let installed = self.versions.apply(edit, |_, version| {
-            job.family.views.install(Arc::clone(version), None);
+            job.family.views.install(Arc::clone(version), &[]);
         });
         installed.map_err(Failed::Installing)?;
         let end = self.shared.scheduler.now();
@@ -311,7 +311,7 @@ impl Engine {
         let numbers = dropped.iter().map(|(level, table)| (family.id.0, *level, table.meta.number));
         let edit = VersionEdit { tables_deleted: numbers.collect(), ..VersionEdit::default() };
         let installed = self.versions.apply(edit, |_, version| {
-            family.views.install(Arc::clone(version), None);
+            family.views.install(Arc::clone(version), &[]);
         });
         drop(state);
         installed.inspect_err(|error| self.health.take(error))?;

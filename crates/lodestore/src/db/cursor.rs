@@ -5,7 +5,7 @@ use std::ops::Bound;
 use crate::budget::{Charge, Item, Reservation};
 use crate::error::{Error, Result};
 use crate::gaps::{Claim, Direction, Edge, Gaps, Remember};
-use crate::key::{common_prefix_bytes, prefix_end};
+use crate::key::{SequenceNumber, common_prefix_bytes, prefix_end};
 use crate::latency::Operation;
 use crate::memtable::Memtable;
 use crate::prefix::PrefixExtractor;
@@ -84,6 +84,27 @@ impl WalkSource {
         let state = MeetingState { forgotten, ..MeetingState::of(&family, &view.active) };
         WalkSource { handle, family, view, state }
     }
+
+    /// What to walk over, and the number up to which entries are seen.
+    ///
+    /// The view holds everything up to that number, not just all that a reader
+    /// may be content with: gaps speak of the state at the number, and a walk
+    /// that lacks a new memtable must not pass over what only that one deleted.
+    fn begin(
+        handle: &Arc<Handle>,
+        family: &Arc<FamilyCore>,
+        options: &ReadOptions,
+    ) -> (Arc<WalkSource>, Result<SequenceNumber>) {
+        loop {
+            let source = WalkSource::new(handle, family);
+            let sequence = family.read_sequence(options);
+            let is_whole = Arc::ptr_eq(&family.views.load().active, &source.view.active);
+            // A snapshot is older than the view in any case.
+            if is_whole || options.snapshot.is_some() {
+                return (Arc::new(source), sequence);
+            }
+        }
+    }
 }
 
 impl Remember for WalkSource {
@@ -126,8 +147,8 @@ impl DbCursor {
         family: &Arc<FamilyCore>,
         options: &ReadOptions,
     ) -> DbCursor {
-        let source = Arc::new(WalkSource::new(handle, family));
-        let state = match walk(&source, options) {
+        let (source, sequence) = WalkSource::begin(handle, family, options);
+        let state = match sequence.and_then(|sequence| walk(&source, sequence, options)) {
             Ok(cursor) => State::Walking(Box::new(cursor)),
             Err(error) => State::Failed(error),
         };
@@ -238,9 +259,12 @@ impl DbCursor {
     }
 }
 
-fn walk(source: &Arc<WalkSource>, options: &ReadOptions) -> Result<VisibleCursor> {
+fn walk(
+    source: &Arc<WalkSource>,
+    sequence: SequenceNumber,
+    options: &ReadOptions,
+) -> Result<VisibleCursor> {
     let family = &source.family;
-    let sequence = family.read_sequence(options)?;
     let bounds = bounds(family, options)?;
     let context = family.context(options.fill_cache);
     let start = common_start(family, options, &bounds);

@@ -157,7 +157,7 @@ impl Engine {
             family.views.seal(Arc::clone(&table));
             commit.put_memtable(ActiveMemtable::new(family, table, writer));
         }
-        let awaited = self.shared.memory.budget().begin_flush();
+        let awaited = Arc::new(self.shared.memory.budget().begin_flush());
         let group =
             Arc::new(SealGroup { members, log_number, others_in_log, idle, _awaited: awaited });
         self.queue_flush(Arc::clone(&group));
@@ -201,9 +201,9 @@ impl Engine {
         let waits_for = self.background.lock().groups.back().cloned();
         match waits_for {
             None => Ok(()),
-            Some(group) => self.wait_for_flush(|state| {
-                !state.groups.iter().any(|other| Arc::ptr_eq(other, &group))
-            }),
+            Some(group) => {
+                self.wait_for_flush(|state| !state.groups.iter().any(|other| other.holds(&group)))
+            }
         }
     }
 

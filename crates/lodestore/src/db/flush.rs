@@ -37,7 +37,27 @@ pub(crate) struct SealGroup {
     /// them.
     pub(crate) idle: Vec<FamilyId>,
     /// Tells others of the budget that memory will come back.
-    pub(crate) _awaited: AwaitedFlush,
+    pub(crate) _awaited: Arc<AwaitedFlush>,
+}
+
+impl SealGroup {
+    /// All that two groups hold, to be installed in one step; `newer` was sealed
+    /// after `self`, and with it everything that was in memory.
+    pub(crate) fn with(&self, newer: &SealGroup) -> SealGroup {
+        SealGroup {
+            members: self.members.iter().chain(&newer.members).cloned().collect(),
+            log_number: newer.log_number,
+            others_in_log: false,
+            idle: newer.idle.clone(),
+            _awaited: Arc::clone(&newer._awaited),
+        }
+    }
+
+    /// True if it is flushed with this group what `other` holds.
+    pub(crate) fn holds(&self, other: &SealGroup) -> bool {
+        let memtable = &other.members[0].1;
+        self.members.iter().any(|(_, own)| Arc::ptr_eq(own, memtable))
+    }
 }
 
 impl Engine {
@@ -51,8 +71,10 @@ impl Engine {
         });
         let edit = edit.inspect_err(|_| self.remove_tables(&created.lock()))?;
         self.versions.apply(edit, |id, version| {
-            for (family, memtable) in group.members.iter().filter(|(f, _)| f.id.0 == id) {
-                family.views.install(Arc::clone(version), Some(memtable));
+            let mut members = group.members.iter().filter(|(family, _)| family.id.0 == id);
+            let flushed: Vec<_> = members.clone().map(|(_, memtable)| memtable).collect();
+            if let Some((family, _)) = members.next() {
+                family.views.install(Arc::clone(version), &flushed);
             }
         })?;
         let bytes = group.members.iter().map(|(_, memtable)| memtable.memory_bytes() as u64).sum();

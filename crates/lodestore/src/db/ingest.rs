@@ -162,7 +162,7 @@ impl Engine {
                 for (id, version) in versions {
                     let arrived = tables.iter().find(|arrived| arrived.family.id.0 == *id);
                     let family = &arrived.expect("the edit is about these families").family;
-                    family.views.install(Arc::clone(version), None);
+                    family.views.install(Arc::clone(version), &[]);
                     family.gaps.forget();
                 }
                 self.shared.visible.publish(last);

@@ -157,7 +157,7 @@ pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> 
     edit.last_sequence = Some(commit.last_sequence);
     engine.versions.apply(edit, |id, version| {
         if let Some(family) = engine.families.load().get(FamilyId(id)) {
-            family.views.install(Arc::clone(version), None);
+            family.views.install(Arc::clone(version), &[]);
         }
     })?;
     engine.shared.visible.publish(commit.last_sequence);

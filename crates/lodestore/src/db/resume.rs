@@ -21,10 +21,8 @@ impl Engine {
         }
         self.wait_until_idle();
         self.versions.rotate()?;
-        self.health.clear();
         // What could not be made durable is rewritten to tables below.
         self.logs.sealed.forget_below(u64::MAX);
-        self.restart_background();
         let begun = self.begin_anew(&mut commit);
         begun.inspect_err(|error| self.health.fail(error.clone()))
     }
@@ -32,11 +30,18 @@ impl Engine {
     /// The log that failed may not hold what was acknowledged: only tables
     /// make that safe again. Then no family needs a segment before the new one,
     /// also a family that had nothing in memory.
+    ///
+    /// All that is in memory is installed in one step. Groups that were waiting
+    /// relied on the log for what the same batches wrote to other families.
     fn begin_anew(self: &Arc<Self>, commit: &mut CommitState) -> Result<()> {
         let families = self.family_ids();
+        // No flush begins before the failure is forgotten.
         if self.seal(commit, &families)?.is_none() && self.logging {
             self.rotate_log(commit)?;
         }
+        self.merge_waiting_groups();
+        self.health.clear();
+        self.restart_background();
         self.wait_for_flush(|state| state.groups.is_empty())?;
         commit.full.clear();
         if let Some(log) = &commit.log {

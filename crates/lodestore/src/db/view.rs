@@ -55,13 +55,12 @@ impl Views {
         self.change(|view| view.active = active);
     }
 
-    /// Puts `version` in place, and removes the memtable that it now contains.
-    pub(crate) fn install(&self, version: Arc<Version>, flushed: Option<&Arc<Memtable>>) {
+    /// Puts `version` in place, and removes the memtables that it now contains,
+    /// in one step: nothing is ever there twice.
+    pub(crate) fn install(&self, version: Arc<Version>, flushed: &[&Arc<Memtable>]) {
         self.change(|view| {
             view.version = version;
-            if let Some(flushed) = flushed {
-                view.sealed.retain(|table| !Arc::ptr_eq(table, flushed));
-            }
+            view.sealed.retain(|table| !flushed.iter().any(|flushed| Arc::ptr_eq(table, flushed)));
         });
     }
 

@@ -235,3 +235,39 @@ fn a_synced_write_counts_although_the_manifest_has_no_room_to_say_so() {
         assert_eq!(again.get(key).expect("read").as_deref(), Some(&b"value"[..]));
     }
 }
+
+/// Flushes that were waiting when the failure came counted on the log for what
+/// the same batches wrote to other families. After it, all of them come at once:
+/// power that goes in the middle of `resume` leaves batches whole.
+#[test]
+fn power_loss_during_resume_splits_no_batch() {
+    let mut recovered = 0;
+    for calls in 1.. {
+        let disk = Disk::new();
+        let db = disk.open();
+        let other = db.family_or_create("other").expect("created");
+        db.flush_all().expect("flushed");
+        let mut batch = lodestore::WriteBatch::new();
+        batch.put(b"a", b"1");
+        batch.put_in(&other, b"b", b"1");
+        db.write(batch).expect("written");
+        disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on(".table"));
+        assert!(db.flush().is_err());
+        disk.memory.stop_after(disk.memory.operations() + calls);
+        let resumed = db.resume().is_ok();
+        for seed in 0..4 {
+            let left = disk.memory.fork().crash(seed);
+            let options = Options { fs: Arc::new(left), ..Options::default() };
+            let again = Db::open(ROOT, options).expect("it opens");
+            let other = again.family("other").expect("it was created");
+            let halves = [again.get(b"a"), other.get(b"b")].map(|half| half.unwrap().is_some());
+            assert_eq!(halves[0], halves[1], "half a batch, after {calls} calls of resume");
+            assert!(halves[0] || !resumed, "resume makes durable what is in memory");
+            recovered += 1;
+        }
+        if resumed {
+            break;
+        }
+    }
+    assert!(recovered > 40, "resume makes few calls: {recovered}");
+}

@@ -126,7 +126,7 @@ fn recover(
             let allowed = care.trouble == Trouble::Misdirected;
             assert!(allowed, "what {:?} leaves is refused: {error}", left.crash);
             report.damage_named += u64::from(error.is_corruption());
-            drop(evidence.map(Evidence::not_needed));
+            evidence.into_iter().for_each(Evidence::not_needed);
             return None;
         }
     };
@@ -138,7 +138,7 @@ fn recover(
     for (call, disk) in moments.into_iter().enumerate() {
         recover_again(care, promises, (left, &state), disk, seed ^ (call as u64) << 20, report);
     }
-    drop(evidence.map(Evidence::not_needed));
+    evidence.into_iter().for_each(Evidence::not_needed);
     Some(state)
 }
 

@@ -75,8 +75,12 @@ fn what_is_said_to_be_durable_is() {
             let log = Arc::clone(&log);
             thread::spawn(name, move || work(&log))
         };
-        let threads =
-            [beside("writer", write), beside("sync", sync), beside("sync", sync), beside("look", look)];
+        let threads = [
+            beside("writer", write),
+            beside("sync", sync),
+            beside("sync", sync),
+            beside("look", look),
+        ];
         (0..seed % 64).for_each(|_| thread::yield_now());
         let promised = log.promised.load(Ordering::SeqCst);
         let left = disk.crash(seed);

@@ -29,7 +29,7 @@ impl Database {
     }
 
     /// Installs a version with the entries of `flushed`, or with what there is.
-    fn install(&self, flushed: Option<&Arc<Memtable>>) {
+    fn install(&self, flushed: &[&Arc<Memtable>]) {
         let mut versions = self.versions.lock();
         let last = versions.last().expect("there is always one").1;
         let last = flushed.and_then(|memtable| numbers(memtable).last().copied()).unwrap_or(last);
@@ -117,12 +117,12 @@ fn flush(database: &Database, _: u64) {
     for _ in 0..3 {
         let oldest = database.views.keep().sealed.last().cloned();
         match oldest {
-            Some(oldest) => database.install(Some(&oldest)),
+            Some(oldest) => database.install(&[&oldest]),
             None => thread::yield_now(),
         }
     }
 }
 
 fn compact(database: &Database, _: u64) {
-    (0..2).for_each(|_| database.install(None));
+    (0..2).for_each(|_| database.install(&[]));
 }
