@@ -69,9 +69,8 @@ impl Map {
             Direction::Forward => Edge::before(&[from]),
             Direction::Reverse => Edge::after(&[from]),
         };
-        let claim = self.commit.try_lock().and_then(|last| {
-            self.gaps.claim(&begin, direction, *last)
-        });
+        let claim =
+            self.commit.try_lock().and_then(|last| self.gaps.claim(&begin, direction, *last));
         let mut end = begin;
         for key in keys {
             if self.ends_gap(key, sequence) {

@@ -121,8 +121,7 @@ fn write_impatiently(
     for index in 1..=WRITES {
         let time = Duration::from_micros(random.below(40) as u64);
         let deadline = (writer > 0).then_some(time);
-        let options =
-            WriteOptions { sync: random.one_in(3), deadline, ..WriteOptions::default() };
+        let options = WriteOptions { sync: random.one_in(3), deadline, ..WriteOptions::default() };
         let mut batch = WriteBatch::new();
         batch.put(&key(writer, index), b"");
         let before = batch.bytes();
