@@ -135,7 +135,9 @@ struct State {
 pub(crate) struct Gaps {
     order: KeyOrder,
     statistics: Arc<Statistics>,
-    /// False if a put has nothing to cut. Written under the lock of `state`.
+    /// False if a put has nothing to cut. Written under the lock of `state`. Relaxed
+    /// is enough for puts: claims are made under the commit lock, which they hold,
+    /// and what is remembered was claimed before.
     any: AtomicBool,
     /// How often all was forgotten.
     generation: AtomicU64,

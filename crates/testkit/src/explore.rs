@@ -15,8 +15,9 @@
 
 use crate::random::Random;
 use shuttle::scheduler::{DfsScheduler, Schedule, Scheduler, Task, TaskId};
-use std::sync::Arc;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Instant;
 
 const SCHEDULES: u64 = 10_000;
@@ -65,20 +66,29 @@ impl Name {
     }
 }
 
-/// Says, when a run panics, how to repeat it.
-struct Blame {
-    test: String,
-    seed: Arc<AtomicU64>,
-    way: Way,
+thread_local! {
+    /// What runs on this thread: the test, how threads are chosen, and the seed.
+    static RUNNING: RefCell<Option<(String, Way, Arc<AtomicU64>)>> = const { RefCell::new(None) };
 }
 
-impl Drop for Blame {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let (way, seed) = (self.way.name(), self.seed.load(Ordering::SeqCst));
-            eprintln!("CONCURRENCY_REPEAT=\"{way} {seed}\" repeats this schedule of {}", self.test);
-        }
-    }
+/// Makes every panic say how to repeat the schedule in which it happened: in the
+/// hook, because a second panic while values are dropped ends the process.
+fn name_schedules_in_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            RUNNING.with_borrow(|running| {
+                if let Some((test, way, seed)) = running {
+                    let (way, seed) = (way.name(), seed.load(Ordering::SeqCst));
+                    eprintln!(
+                        "CONCURRENCY_REPEAT=\"{way} {seed}\" repeats this schedule of {test}"
+                    );
+                }
+            });
+            before(panic);
+        }));
+    });
 }
 
 /// Runs `run` under as many schedules of each way as the environment says.
@@ -123,10 +133,11 @@ where
     let (seed, steps) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
     let count = (seeds.end - seeds.start) as usize + 1;
     let chooser = Chooser::new(way, seeds, &seed, &steps);
-    let blame = Blame { test: test.to_string(), seed: Arc::clone(&seed), way };
+    name_schedules_in_panics();
+    RUNNING.set(Some((test.to_string(), way, Arc::clone(&seed))));
     let run = Arc::clone(run);
     shuttle::Runner::new(chooser, config()).run(move || run(seed.load(Ordering::SeqCst)));
-    drop(blame);
+    RUNNING.set(None);
     steps.load(Ordering::SeqCst) / count
 }
 

@@ -83,6 +83,7 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
 /// The files that are open for reading.
 #[derive(Debug)]
 struct OpenFiles {
+    /// Changed before the ring's lock is taken, and asked for under it.
     files_max: AtomicUsize,
     ring: Mutex<Ring>,
     statistics: Arc<Statistics>,

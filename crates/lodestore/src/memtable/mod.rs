@@ -37,7 +37,8 @@ pub(crate) struct Memtable {
     tree: Tree,
     order: KeyOrder,
     range_deletes: Published<History>,
-    /// Memory of `range_deletes`; 0 while there are none.
+    /// Memory of `range_deletes`; 0 while there are none. Relaxed, as is the next:
+    /// both are stored before the number is published that readers acquire.
     range_delete_bytes: AtomicUsize,
     /// True once an entry was inserted into a range that was deleted before.
     is_refilled: AtomicBool,

@@ -32,6 +32,7 @@ pub(super) struct Tree {
     entries: Entries,
     nodes: Nodes,
     root: AtomicU32,
+    /// Whoever knows a published number sees all that were counted before it.
     count: AtomicU64,
     /// How often an upper bound was about to be lowered. A search that meets
     /// two different numbers may have come too late to its leaf.

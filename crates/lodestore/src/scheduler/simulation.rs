@@ -45,21 +45,25 @@ fn every_accepted_job_runs_once() {
     });
 }
 
-/// A job on a thread that is free is not left waiting: whoever waits for it
-/// needs no other to come.
+/// While a thread is free, no job waits for another to end: neither one for the
+/// same threads nor a flush.
 #[test]
-fn flushes_do_not_wait_for_compactions() {
-    explore("scheduler, urgent jobs", |seed| {
-        let scheduler = Scheduler::seeded(1, seed);
-        let flushed = Arc::new(AtomicUsize::new(0));
-        let waits_for = Arc::clone(&flushed);
-        scheduler.submit(Lane::Steady, move || {
-            while waits_for.load(Ordering::SeqCst) == 0 {
-                thread::yield_now();
-            }
+fn jobs_do_not_wait_while_a_thread_is_free() {
+    for (name, threads, lane) in
+        [("scheduler, two threads", 2, Lane::Steady), ("scheduler, a flush", 1, Lane::Urgent)]
+    {
+        explore(name, move |seed| {
+            let scheduler = Scheduler::seeded(threads, seed);
+            let came = Arc::new(AtomicUsize::new(0));
+            let awaited = Arc::clone(&came);
+            scheduler.submit(Lane::Steady, move || {
+                while awaited.load(Ordering::SeqCst) == 0 {
+                    thread::yield_now();
+                }
+            });
+            scheduler.submit(lane, move || {
+                came.fetch_add(1, Ordering::SeqCst);
+            });
         });
-        scheduler.submit(Lane::Urgent, move || {
-            flushed.fetch_add(1, Ordering::SeqCst);
-        });
-    });
+    }
 }

@@ -5,26 +5,29 @@ use crate::filename::log_path;
 use crate::fs::{Fs, MemFs};
 use crate::key::FileId;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Arc, thread};
+use crate::sync::{Arc, Mutex, thread};
 use crate::wal::{Predecessor, Room, SegmentHeader, SegmentReader, SegmentWriter};
 use std::path::Path;
 use testkit::explore::explore;
 
-const SEGMENTS: u64 = 3;
+/// Sealed before anybody syncs, and all.
+const BEFORE: u64 = 2;
+const SEGMENTS: u64 = 4;
 
 struct Log {
     fs: Arc<dyn Fs>,
     segments: SealedSegments,
+    predecessor: Mutex<Option<Predecessor>>,
     /// Segments up to this one were sealed.
     sealed: AtomicU64,
     /// Those up to this one were said to be durable.
     promised: AtomicU64,
 }
 
-/// Writes segments, one after the other, with one record each.
-fn write(log: &Log) {
-    let mut predecessor: Option<Predecessor> = None;
-    for number in 1..=SEGMENTS {
+/// Writes the next segments up to `last`, with one record each.
+fn write(log: &Log, last: u64) {
+    for number in log.sealed.load(Ordering::SeqCst) + 1..=last {
+        let predecessor = *log.predecessor.lock();
         let id = FileId(number.into());
         let header = SegmentHeader { number, id, predecessor, ..SegmentHeader::default() };
         let path = log_path(Path::new(""), number);
@@ -34,7 +37,7 @@ fn write(log: &Log) {
             return;
         }
         let sealed = segment.seal();
-        predecessor = Some(sealed.as_predecessor());
+        *log.predecessor.lock() = Some(sealed.as_predecessor());
         log.segments.push(sealed);
         log.sealed.store(number, Ordering::SeqCst);
     }
@@ -68,20 +71,22 @@ fn what_is_said_to_be_durable_is() {
         let log = Arc::new(Log {
             fs: Arc::new(disk.clone()),
             segments: SealedSegments::default(),
+            predecessor: Mutex::default(),
             sealed: AtomicU64::new(0),
             promised: AtomicU64::new(0),
         });
+        write(&log, BEFORE);
         let beside = |name: &str, work: fn(&Log)| {
             let log = Arc::clone(&log);
             thread::spawn(name, move || work(&log))
         };
         let threads = [
-            beside("writer", write),
+            beside("writer", |log| write(log, SEGMENTS)),
             beside("sync", sync),
             beside("sync", sync),
             beside("look", look),
         ];
-        (0..seed % 64).for_each(|_| thread::yield_now());
+        (0..seed % 128).for_each(|_| thread::yield_now());
         let promised = log.promised.load(Ordering::SeqCst);
         let left = disk.crash(seed);
         for number in 1..=promised {

@@ -54,10 +54,10 @@ fn reads_are_right_below_any_cap() {
                 thread::spawn("reader", move || read(&fs, &files, random))
             })
             .collect();
-        fs.set_files_max(random.between(1, 2));
         let last = short_lived.lock().take();
         drop(last);
         fs.open.close_some();
+        fs.set_files_max(random.between(1, 2));
         readers.into_iter().for_each(|reader| reader.join().unwrap());
         check(&fs.open, &files);
         assert!(fs.open.ring.lock().open <= fs.open.files_max());
