@@ -215,3 +215,45 @@ fn going_on_does_not_need_the_log_that_failed() {
     assert!(waits.get(b"key").expect("read").as_deref() == Some(&value[..]));
     db.put_with(&SYNCED, b"key", b"value").expect("it takes writes again");
 }
+
+/// There was no descriptor for the directory when it was to be synced. Nothing
+/// was tried then that could not be tried again: flushes and synced writes go on
+/// by themselves, and all is there that was acknowledged.
+#[test]
+fn a_directory_that_could_not_be_opened_is_synced_later() {
+    const EMFILE: i32 = 24;
+    for nth in 1..=3 {
+        let disk = Disk::new();
+        let db = disk.open();
+        let other = db.create_family("other", Default::default()).expect("created");
+        let fail = || disk.failing.inject(Fault::os(Operation::SyncDirectory, nth, EMFILE));
+        // The flush of one family makes durable what the log has of the other.
+        db.put(b"key", b"1").expect("written");
+        other.put(b"key", b"1").expect("written");
+        fail();
+        let mut tries = 0;
+        while let Err(error) = db.flush() {
+            assert!(tries < 500, "the flush does not go on by itself: {error}");
+            tries += 1;
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        disk.failing.heal();
+
+        fail();
+        let mut value = b"1".to_vec();
+        for round in 2..6u8 {
+            match db.put_with(&SYNCED, b"key", &[round]) {
+                Ok(()) => value = vec![round],
+                Err(error) => assert!(error.to_string().contains("os error 24"), "{error}"),
+            }
+            assert_eq!(db.get(b"key").expect("read").as_deref(), Some(&value[..]), "failure {nth}");
+        }
+        disk.failing.heal();
+        db.put_with(&SYNCED, b"key", b"last").expect("there are descriptors again");
+        other.put_with(&SYNCED, b"key", b"last").expect("and there");
+        db.flush_all().expect("flushed");
+        let again = disk.reopen_after_kill().expect("it opens");
+        assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"last"[..]));
+        again.verify().expect("all is sound");
+    }
+}
