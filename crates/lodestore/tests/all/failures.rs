@@ -257,3 +257,31 @@ fn a_directory_that_could_not_be_opened_is_synced_later() {
         again.verify().expect("all is sound");
     }
 }
+
+/// The disk is full for the manifest when a segment's first synced write is to
+/// be witnessed there: a write that failed never comes back, and one that was
+/// acknowledged is there.
+#[test]
+fn a_synced_write_is_there_after_a_crash_only_if_it_was_acknowledged() {
+    for (nth, goes_on) in [(1, false), (1, true), (2, true)] {
+        let disk = Disk::new();
+        let db = disk.open();
+        disk.failing.inject(Fault::os(Operation::Append, nth, ENOSPC).on("MANIFEST").forever());
+        let mut is_acknowledged = |key: u8| db.put_with(&SYNCED, &[key], b"value").is_ok();
+        let mut acknowledged: Vec<bool> = (0..5).map(&mut is_acknowledged).collect();
+        assert!(disk.failing.struck() > 0, "the manifest was asked to witness");
+        if goes_on {
+            disk.failing.heal();
+            acknowledged.push(is_acknowledged(5));
+            assert!(acknowledged[5], "space returned");
+        }
+        let check = |db: &Db, when: &str| {
+            for (key, &acknowledged) in acknowledged.iter().enumerate() {
+                let is_there = db.get(&[key as u8]).expect("read").is_some();
+                assert_eq!(is_there, acknowledged, "key {key}, {when}, failure {nth}");
+            }
+        };
+        check(&db, "now");
+        check(&disk.reopen_after_kill().expect("it opens"), "after a crash");
+    }
+}
