@@ -31,3 +31,5 @@ pub mod files;
 pub mod history;
 pub mod load;
 pub mod kill;
+pub mod syscalls;
+pub mod faults;

@@ -182,6 +182,14 @@ impl Expected {
         }
     }
 
+    /// The entries of one of the writers' families.
+    ///
+    /// # Panics
+    /// If nothing was written to it.
+    pub fn family(&self, name: &str) -> &BTreeMap<Vec<u8>, Vec<u8>> {
+        &self.contents[name]
+    }
+
     /// The first difference from `found` in the writers' families, in words.
     pub fn difference(&self, found: &Contents) -> Option<String> {
         let none = BTreeMap::new();

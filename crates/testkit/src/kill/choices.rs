@@ -141,7 +141,8 @@ mod tests {
             let choices = Choices::of(seed);
             let fs = std::sync::Arc::new(lodestore::MemFs::new());
             let options = Options { fs, ..choices.options() };
-            lodestore::Db::open("/db", options).unwrap_or_else(|error| panic!("{choices}: {error}"));
+            lodestore::Db::open("/db", options)
+                .unwrap_or_else(|error| panic!("{choices}: {error}"));
         }
         let choices = Choices::of(1);
         for (name, _) in choices.database.iter().chain(&choices.family) {

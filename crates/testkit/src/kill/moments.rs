@@ -28,8 +28,7 @@ impl Moments {
     /// by its files, which nobody has opened since.
     pub fn count(&mut self, acknowledged: &BTreeMap<u8, u64>, database: &Path) {
         let state = acknowledged.get(&IN_FLIGHT).copied().unwrap_or(0);
-        let (flush, compaction) =
-            (state & InFlight::FLUSH != 0, state & InFlight::COMPACTION != 0);
+        let (flush, compaction) = (state & InFlight::FLUSH != 0, state & InFlight::COMPACTION != 0);
         self.flush += usize::from(flush);
         self.compaction += usize::from(compaction);
         self.flush_and_compaction += usize::from(flush && compaction);

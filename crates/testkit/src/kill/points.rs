@@ -7,8 +7,8 @@ use lodestore::fs::{
 use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// How files end that are written outside of the database to be ingested.
 pub const SOURCE_EXTENSION: &str = "source";
