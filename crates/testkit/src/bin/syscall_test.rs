@@ -24,8 +24,7 @@ fn main() -> ExitCode {
 
 fn play(arguments: &[String]) -> Result<(), String> {
     let (directory, log, after) = target::parse(arguments)?;
-    println!("{}", target::play(directory, log, after)?);
-    Ok(())
+    target::play(directory, log, after)
 }
 
 fn start(arguments: &[String]) -> Result<(), String> {

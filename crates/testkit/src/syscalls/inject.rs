@@ -6,7 +6,7 @@
 //! that thread, and all of its calls are met one by one. What is on disk right
 //! after a call is what is there before the next one.
 
-use super::story::Log;
+use super::story::{Log, met};
 use super::target::{After, MARK};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -161,15 +161,14 @@ pub fn run(
     let _ = target.stdin.take().expect("it was piped").write_all(b"go\n");
     let status = wait(&mut target);
     let _ = strace.wait();
-    let (status, mut met, mut wrong) = (status?, String::new(), String::new());
-    let _ = said.read_to_string(&mut met);
+    let (status, mut wrong) = (status?, String::new());
     let _ = target.stderr.take().expect("it was piped").read_to_string(&mut wrong);
     let killed = status.signal() == Some(9) && matches!(order, Order::Strike(_, Blow::Kill, _));
     if !status.success() && !killed {
         return Err(format!("the target ended with {status}: {wrong}"));
     }
     let calls = std::fs::read_to_string(calls).map_err(|error| error.to_string())?;
-    Ok(Ended { killed, failed: calls.contains("(INJECTED)"), met: met.trim().to_string(), calls })
+    Ok(Ended { killed, failed: calls.contains("(INJECTED)"), met: met(directory), calls })
 }
 
 fn wait(target: &mut Child) -> Result<ExitStatus, String> {

@@ -115,6 +115,25 @@ fn path(directory: &Path) -> PathBuf {
     directory.join("progress")
 }
 
+/// A symbolic link takes 4095 bytes.
+const MET_CHARS_MAX: usize = 1000;
+
+/// Notes what the story met, as what a symbolic link stands for: no call that
+/// is injected takes part in that either.
+///
+/// # Errors
+/// What making the link gives.
+pub fn note_met(directory: &Path, met: &str) -> io::Result<()> {
+    let short: String = met.chars().take(MET_CHARS_MAX).collect();
+    std::os::unix::fs::symlink(short, directory.join("met"))
+}
+
+/// What the story met; empty if nothing was noted.
+pub fn met(directory: &Path) -> String {
+    let noted = std::fs::read_link(directory.join("met")).unwrap_or_default();
+    noted.to_string_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

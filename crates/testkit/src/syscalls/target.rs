@@ -2,7 +2,7 @@
 //! where a call was made to fail, it shows that the database lives on.
 
 use super::recover::{AFTER, expect_done, expect_line, judge, judge_found};
-use super::story::{Log, Progress, databases, is_followed_by_a_look, story};
+use super::story::{Log, Progress, databases, is_followed_by_a_look, note_met, story};
 use crate::command::{Command, Output};
 use crate::load::contents;
 use crate::parse;
@@ -54,12 +54,11 @@ pub fn parse(arguments: &[String]) -> Result<(&Path, Log, After), String> {
     Ok((Path::new(directory), log.ok_or("unknown log")?, after.ok_or("unknown ending")?))
 }
 
-/// Plays the story. What it met is the last line of its output, empty if
-/// nothing failed.
+/// Plays the story, and notes what it met.
 ///
 /// # Errors
 /// What went wrong that must not, in words.
-pub fn play(directory: &Path, log: Log, after: After) -> Result<String, String> {
+pub fn play(directory: &Path, log: Log, after: After) -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     let progress = Progress::begin(directory).map_err(failed)?;
     // Threads that live as long as the process, so that strace can attach to
@@ -106,7 +105,10 @@ pub fn play(directory: &Path, log: Log, after: After) -> Result<String, String> 
         go_on(&mut surface, after)?;
     }
     drop(surface);
-    Ok(met.join("; "))
+    match met.is_empty() {
+        true => Ok(()),
+        false => note_met(directory, &met.join("; ")).map_err(failed),
+    }
 }
 
 /// A call that has no effect, for whoever reads what strace wrote down: the
