@@ -31,6 +31,8 @@ pub mod files;
 pub mod history;
 pub mod load;
 pub mod kill;
+pub mod syscalls;
+pub mod faults;
 
 // Interleavings of a few threads.
 #[cfg(simulation)]

@@ -8,7 +8,7 @@ use crate::surface::{Surface, failure};
 use crate::text::Datum;
 use lodestore::{
     Db, DbCursor, Error, Family, Fs, IngestOptions, IngestReport, Options, Outcome, ReadOptions,
-    Snapshot, Statistics, TableWriter, WriteBatch, WriteOptions,
+    Scheduler, Snapshot, Statistics, TableWriter, WriteBatch, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -24,6 +24,8 @@ pub struct RustApi {
     fs: Arc<dyn Fs>,
     root: PathBuf,
     statistics: Arc<Statistics>,
+    /// Whose threads work in the background; none: each database's own.
+    scheduler: Option<Arc<Scheduler>>,
     /// What the caller knows of each database's families and passes at opening.
     schemas: BTreeMap<String, BTreeMap<String, Schema>>,
     open: Option<Opened>,
@@ -65,6 +67,7 @@ impl RustApi {
             fs,
             root: root.into(),
             statistics: Arc::new(Statistics::default()),
+            scheduler: None,
             schemas: BTreeMap::new(),
             open: None,
             last_error: None,
@@ -72,6 +75,11 @@ impl RustApi {
             dropped: Dropped::default(),
             table_files: 0,
         }
+    }
+
+    /// The same surface with background work on the threads of `scheduler`.
+    pub fn with_scheduler(self, scheduler: Arc<Scheduler>) -> RustApi {
+        RustApi { scheduler: Some(scheduler), ..self }
     }
 
     /// Counters over all databases opened here.
@@ -90,6 +98,7 @@ impl RustApi {
             error_if_exists: settings.exclusive,
             fs: Arc::clone(&self.fs),
             statistics: Some(Arc::clone(&self.statistics)),
+            scheduler: self.scheduler.clone(),
             ..Options::default()
         };
         for (knob, value) in &settings.knobs {

@@ -20,11 +20,17 @@ pub struct TraceFs {
     trace: Trace,
 }
 
-/// The hash so far. The standard library's lock, not a simulated one: noting
-/// must not be a moment at which the simulation changes threads.
+/// A changing call: its name and what it was about. The second name of a link
+/// or a rename is a call `to` of its own, right after it.
+pub type Call = (&'static str, PathBuf);
+
+/// The hash so far, and the calls if they are kept. The standard library's
+/// locks, not simulated ones: noting must not be a moment at which the simulation
+/// changes threads.
 #[derive(Clone, Default)]
 struct Trace {
     hash: Arc<Mutex<u64>>,
+    calls: Option<Arc<Mutex<Vec<Call>>>>,
     watch: Option<Watch>,
 }
 
@@ -51,7 +57,11 @@ impl Trace {
         result
     }
 
-    fn note(&self, call: &str, path: &Path, detail: u64) {
+    fn note(&self, call: &'static str, path: &Path, detail: u64) {
+        if let Some(calls) = &self.calls {
+            let mut calls = calls.lock().expect("no one panics while noting");
+            calls.push((call, path.to_path_buf()));
+        }
         let mut hash = self.hash.lock().expect("no one panics while noting");
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         let (before, detail) = (hash.to_le_bytes(), detail.to_le_bytes());
@@ -68,6 +78,19 @@ impl TraceFs {
     /// Tells `watch` of each changing call, right after it.
     pub fn watched(inner: Arc<dyn Fs>, watch: Watch) -> TraceFs {
         TraceFs { inner, trace: Trace { watch: Some(watch), ..Trace::default() } }
+    }
+
+    /// The same, and keeps the calls.
+    pub fn keeping_calls(inner: Arc<dyn Fs>) -> TraceFs {
+        let trace = Trace { calls: Some(Arc::default()), ..Trace::default() };
+        TraceFs { inner, trace }
+    }
+
+    /// The changing calls so far, in order, with syncs that failed as calls
+    /// `failed-sync` after them; none if they are not kept.
+    pub fn calls(&self) -> Vec<Call> {
+        let calls = self.trace.calls.as_ref();
+        calls.map_or(Vec::new(), |calls| calls.lock().expect("no one panics while noting").clone())
     }
 
     /// A hash of all changing calls so far, in order, with names and bytes.
@@ -117,13 +140,15 @@ impl Fs for TraceFs {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let result = self.trace.changing("rename", from, 0, || self.inner.rename(from, to));
         self.trace.note("to", to, 0);
-        self.trace.changing("rename", from, 0, || self.inner.rename(from, to))
+        result
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let result = self.trace.changing("link", from, 0, || self.inner.hard_link(from, to));
         self.trace.note("to", to, 0);
-        self.trace.changing("link", from, 0, || self.inner.hard_link(from, to))
+        result
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
@@ -156,7 +181,11 @@ impl WritableFile for TraceFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.trace.changing("sync", &self.path, 0, || self.inner.sync())
+        let result = self.trace.changing("sync", &self.path, 0, || self.inner.sync());
+        if result.is_err() {
+            self.trace.note("failed-sync", &self.path, 0);
+        }
+        result
     }
 
     fn preallocate(&mut self, length: u64) -> io::Result<()> {

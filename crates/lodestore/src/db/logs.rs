@@ -138,6 +138,8 @@ struct LogsState {
     pins: BTreeMap<SequenceNumber, usize>,
     /// Segments below this matter to no family.
     needed_from: u64,
+    /// The file of a segment below this is not used again.
+    trusted_from: u64,
     /// Sequence numbers of ingested tables, which no log holds: first and last
     /// of each call, ascending. Those before the oldest segment are forgotten.
     gaps: VecDeque<(SequenceNumber, SequenceNumber)>,
@@ -201,7 +203,9 @@ impl Logs {
             while let Some(number) = state.retirable() {
                 state.live.pop_front();
                 let path = filename::log_path(&self.directory, number);
-                if state.spares.len() < SPARES_MAX && self.fs.capabilities().overwriting {
+                let is_trusted = number >= state.trusted_from;
+                let has_place = state.spares.len() < SPARES_MAX;
+                if is_trusted && has_place && self.fs.capabilities().overwriting {
                     state.spares.push(path);
                 } else {
                     removed.push(path);
@@ -216,6 +220,13 @@ impl Logs {
             // What stays behind is removed by the next open.
             let _ = self.fs.remove(&path);
         }
+    }
+
+    /// The sync of some live segment has failed: none of their files is synced
+    /// again, not even when it is written over from its start.
+    pub(crate) fn distrust_live(&self) {
+        let mut state = self.state.lock();
+        state.trusted_from = state.live.back().map_or(0, |segment| segment.number + 1);
     }
 
     fn needed_from(&self) -> u64 {

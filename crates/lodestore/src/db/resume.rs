@@ -21,6 +21,7 @@ impl Engine {
         }
         self.wait_until_idle();
         self.versions.rotate()?;
+        self.logs.distrust_live();
         // What could not be made durable is rewritten to tables below.
         self.logs.sealed.forget_below(u64::MAX);
         let begun = self.begin_anew(&mut commit);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ALIGNMENT, BLOCK_BYTES, Chain, HEADER_BYTES, Kind, Owner, encode};
 use crate::error::{Error, Result};
-use crate::fs::{Fs, WritableFile};
+use crate::fs::{Fs, WritableFile, is_out_of_descriptors};
 use crate::key::FileId;
 use crate::sync::Arc;
 
@@ -18,8 +18,8 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 /// Why an append or a sync failed, and what may follow.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// The records were cut off again: no reader will ever see them, and the
-    /// file takes more.
+    /// The records were cut off again, so that no reader will ever see them, or
+    /// the sync was not even begun: the file takes more.
     Undone(Error),
     /// What is on disk past the last good record is unknown: nothing may be
     /// appended to this file any more. Records already appended stay.
@@ -123,7 +123,10 @@ impl RecordWriter {
                 // may fail: then the outcome is open until the next recovery.
                 let _ = self.file.truncate(bytes);
             }
-            return Err(failure);
+            // The records may be durable, so nothing may take their place here.
+            let error = failure.into_error();
+            self.poison = Some(error.clone());
+            return Err(Failure::Poisoned(error));
         }
         Ok(offset)
     }
@@ -216,7 +219,14 @@ impl RecordWriter {
         if !self.name_durable {
             let directory = self.path.parent().unwrap_or(Path::new("."));
             if let Err(error) = self.fs.sync_directory(directory) {
-                return Err(self.poison_by_sync(Error::io(directory, "sync directory", error)));
+                // A directory that there was no descriptor for was not opened:
+                // nothing was tried that may not be tried again.
+                let is_untried = is_out_of_descriptors(&error);
+                let error = Error::io(directory, "sync directory", error);
+                return Err(match is_untried {
+                    true => Failure::Undone(error),
+                    false => self.poison_by_sync(error),
+                });
             }
             self.name_durable = true;
         }

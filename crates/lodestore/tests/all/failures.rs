@@ -271,3 +271,73 @@ fn power_loss_during_resume_splits_no_batch() {
     }
     assert!(recovered > 40, "resume makes few calls: {recovered}");
 }
+
+/// There was no descriptor for the directory when it was to be synced. Nothing
+/// was tried then that could not be tried again: flushes and synced writes go on
+/// by themselves, and all is there that was acknowledged.
+#[test]
+fn a_directory_that_could_not_be_opened_is_synced_later() {
+    const EMFILE: i32 = 24;
+    for nth in 1..=3 {
+        let disk = Disk::new();
+        let db = disk.open();
+        let other = db.create_family("other", Default::default()).expect("created");
+        let fail = || disk.failing.inject(Fault::os(Operation::SyncDirectory, nth, EMFILE));
+        // The flush of one family makes durable what the log has of the other.
+        db.put(b"key", b"1").expect("written");
+        other.put(b"key", b"1").expect("written");
+        fail();
+        let mut tries = 0;
+        while let Err(error) = db.flush() {
+            assert!(tries < 500, "the flush does not go on by itself: {error}");
+            tries += 1;
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        disk.failing.heal();
+
+        fail();
+        let mut value = b"1".to_vec();
+        for round in 2..6u8 {
+            match db.put_with(&SYNCED, b"key", &[round]) {
+                Ok(()) => value = vec![round],
+                Err(error) => assert!(error.to_string().contains("os error 24"), "{error}"),
+            }
+            assert_eq!(db.get(b"key").expect("read").as_deref(), Some(&value[..]), "failure {nth}");
+        }
+        disk.failing.heal();
+        db.put_with(&SYNCED, b"key", b"last").expect("there are descriptors again");
+        other.put_with(&SYNCED, b"key", b"last").expect("and there");
+        db.flush_all().expect("flushed");
+        let again = disk.reopen_after_kill().expect("it opens");
+        assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"last"[..]));
+        again.verify().expect("all is sound");
+    }
+}
+
+/// The disk is full for the manifest when a segment's first synced write is to
+/// be witnessed there: a write that failed never comes back, and one that was
+/// acknowledged is there.
+#[test]
+fn a_synced_write_is_there_after_a_crash_only_if_it_was_acknowledged() {
+    for (nth, goes_on) in [(1, false), (1, true), (2, true)] {
+        let disk = Disk::new();
+        let db = disk.open();
+        disk.failing.inject(Fault::os(Operation::Append, nth, ENOSPC).on("MANIFEST").forever());
+        let mut is_acknowledged = |key: u8| db.put_with(&SYNCED, &[key], b"value").is_ok();
+        let mut acknowledged: Vec<bool> = (0..5).map(&mut is_acknowledged).collect();
+        assert!(disk.failing.struck() > 0, "the manifest was asked to witness");
+        if goes_on {
+            disk.failing.heal();
+            acknowledged.push(is_acknowledged(5));
+            assert!(acknowledged[5], "space returned");
+        }
+        let check = |db: &Db, when: &str| {
+            for (key, &acknowledged) in acknowledged.iter().enumerate() {
+                let is_there = db.get(&[key as u8]).expect("read").is_some();
+                assert_eq!(is_there, acknowledged, "key {key}, {when}, failure {nth}");
+            }
+        };
+        check(&db, "now");
+        check(&disk.reopen_after_kill().expect("it opens"), "after a crash");
+    }
+}

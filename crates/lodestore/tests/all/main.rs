@@ -4,6 +4,7 @@ mod environment;
 mod explain;
 mod inspect;
 mod statistics;
+mod sync_failures;
 
 mod architecture;
 mod public_api;

@@ -20,6 +20,9 @@ pub const INGESTER: u8 = 101;
 /// Who says that the tables of a step of the ingester are written; the number
 /// is the step's.
 pub const TABLES_WRITTEN: u8 = 102;
+/// Who says what background work is under way; the number is a state of
+/// [`InFlight`](super::points::InFlight).
+pub const IN_FLIGHT: u8 = 199;
 /// Who says that a point was reached; the number is the point's.
 pub const AT_POINT: u8 = 200;
 

@@ -7,11 +7,13 @@
 //! be ingested is in the database or still outside of it.
 
 use super::acknowledged::{self, AT_POINT, INGESTER, KEEPER, TABLES_WRITTEN};
+use super::choices::Choices;
 use super::ingester::{Taken, is_ingest, lost_source};
+use super::moments::Moments;
 use super::points::Point;
 use super::target::{
     INGESTER_PLACE, KEEPER_PLACE, KeeperStep, Run, WRITERS, brief_entry, brief_family, keeper_step,
-    options, writer,
+    writer,
 };
 use crate::load::{Contents, Expected, contents, difference_in};
 use crate::random::Random;
@@ -26,7 +28,9 @@ use std::time::{Duration, Instant};
 /// Kills after which a new database is begun.
 const KILLS_PER_DATABASE: usize = 25;
 /// How long a target may take to come to its point.
-const POINT_WAIT_MAX: Duration = Duration::from_secs(5);
+const POINT_WAIT_MAX: Duration = Duration::from_secs(2);
+/// Kills after which every moment must have been met.
+const KILLS_FOR_ALL_MOMENTS: usize = 100;
 
 /// What was done, for the report.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +47,8 @@ pub struct Report {
     pub ingests_in_doubt_kept: u64,
     /// The same, of which nothing was found.
     pub ingests_in_doubt_undone: u64,
+    /// What the kills cut short.
+    pub moments: Moments,
 }
 
 impl std::fmt::Display for Report {
@@ -56,6 +62,7 @@ impl std::fmt::Display for Report {
         for (point, count) in &self.kills {
             writeln!(f, "  {:18} {count}", point.map_or("at some moment", Point::name))?;
         }
+        writeln!(f, "{}", self.moments)?;
         writeln!(
             f,
             "{} acknowledged ingests kept; of those in doubt {} whole, {} not at all",
@@ -86,15 +93,24 @@ pub fn drive(program: &Path, count: usize, seed: u64) -> Result<Report, String> 
             _ => random.between(1, 40),
         };
         let point = wanted.map(|point| (point, nth as u64));
-        if let Err(what) = tested.kill_once(program, point, random.word(), &mut report) {
+        let run_seed = random.word();
+        if let Err(what) = tested.kill_once(program, point, run_seed, &mut report) {
             let directory = database.take().expect("it is in use").keep();
             return Err(format!(
-                "kill {kill} of seed {seed}, at {point:?}: {what}\nthe database is left in {}",
+                "kill {kill} of seed {seed}, at {point:?}: {what}\nit was opened with {}, and \
+                 after the kill with {}\nthe database is left in {}",
+                Choices::of(run_seed),
+                Choices::of(!run_seed),
                 directory.display()
             ));
         }
     }
-    Ok(report)
+    match report.moments.missing() {
+        Some(name) if count >= KILLS_FOR_ALL_MOMENTS => {
+            Err(format!("{report}{name}: none of {count} kills came at such a moment"))
+        }
+        _ => Ok(report),
+    }
 }
 
 /// A database under test, and what must be in it.
@@ -154,6 +170,7 @@ impl Tested {
         let acknowledged = acknowledged::read(&acknowledged);
         let landed = acknowledged.get(&AT_POINT).map(|i| Point::ALL[*i as usize]);
         *report.kills.entry(landed).or_default() += 1;
+        report.moments.count(&acknowledged, &self.database());
         self.check(&acknowledged, run_seed, report)
     }
 
@@ -163,7 +180,7 @@ impl Tested {
         run_seed: u64,
         report: &mut Report,
     ) -> Result<(), String> {
-        let options = options(&mut Random::new(!run_seed));
+        let options = Choices::of(!run_seed).options();
         let failed = |during: &str, error| format!("{during} after a kill: {error}");
         let db = Db::open(self.database(), options).map_err(|e| failed("opening", e))?;
         let found = contents(&db).map_err(|e| failed("reading", e))?;

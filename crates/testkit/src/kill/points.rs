@@ -7,8 +7,8 @@ use lodestore::fs::{
 use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// How files end that are written outside of the database to be ingested.
 pub const SOURCE_EXTENSION: &str = "source";
@@ -121,17 +121,75 @@ impl Trigger {
     }
 }
 
+/// Tables that are being written in the background. Each change is reported,
+/// so that whoever looks after a kill knows what it has cut short.
+#[derive(Debug)]
+pub struct InFlight {
+    /// By flushes, and by compactions.
+    tables: Mutex<[u64; 2]>,
+    report: fn(u64),
+}
+
+impl InFlight {
+    /// The bit of a reported state that says that a flush wrote a table.
+    pub const FLUSH: u64 = 1;
+    /// The same of a compaction.
+    pub const COMPACTION: u64 = 2;
+
+    /// Nothing is in flight; `report` is called with each new state.
+    pub fn new(report: fn(u64)) -> Arc<InFlight> {
+        Arc::new(InFlight { tables: Mutex::default(), report })
+    }
+
+    fn change(&self, who: usize, change: impl FnOnce(u64) -> u64) {
+        // Reported under the lock, so that the last report is the last state.
+        let mut tables = self.tables.lock().expect("no one panics while counting");
+        tables[who] = change(tables[who]);
+        let bit = |at: usize, bit: u64| if tables[at] > 0 { bit } else { 0 };
+        (self.report)(bit(0, InFlight::FLUSH) | bit(1, InFlight::COMPACTION));
+    }
+}
+
+/// One table of [`InFlight`], counted until it is dropped.
+#[derive(Debug)]
+struct TableInFlight {
+    of: Arc<InFlight>,
+    who: usize,
+}
+
+impl TableInFlight {
+    fn begin(of: &Arc<InFlight>, path: &Path) -> Option<TableInFlight> {
+        let who = match background_point(path)? {
+            Point::Flush => 0,
+            _ => 1,
+        };
+        of.change(who, |tables| tables + 1);
+        Some(TableInFlight { of: Arc::clone(of), who })
+    }
+}
+
+impl Drop for TableInFlight {
+    fn drop(&mut self) {
+        self.of.change(self.who, |tables| tables - 1);
+    }
+}
+
 /// A file system whose process dies at a [`Trigger`].
 #[derive(Debug)]
 pub struct PointFs {
     inner: Arc<dyn Fs>,
     trigger: Option<Arc<Trigger>>,
+    in_flight: Arc<InFlight>,
 }
 
 impl PointFs {
-    /// Watches `inner`; without a trigger it only passes calls on.
-    pub fn new(inner: Arc<dyn Fs>, trigger: Option<Arc<Trigger>>) -> Arc<PointFs> {
-        Arc::new(PointFs { inner, trigger })
+    /// Watches `inner`; without a trigger nobody dies.
+    pub fn new(
+        inner: Arc<dyn Fs>,
+        trigger: Option<Arc<Trigger>>,
+        in_flight: Arc<InFlight>,
+    ) -> Arc<PointFs> {
+        Arc::new(PointFs { inner, trigger, in_flight })
     }
 
     /// Does `work`. If this is the moment to die: odd calls die before, even
@@ -154,8 +212,10 @@ impl PointFs {
         path: &Path,
         file: io::Result<Box<dyn WritableFile>>,
     ) -> io::Result<Box<dyn WritableFile>> {
+        let inner = file?;
+        let in_flight = TableInFlight::begin(&self.in_flight, path);
         let (path, trigger) = (path.to_path_buf(), self.trigger.clone());
-        Ok(Box::new(PointFile { inner: file?, path, trigger }))
+        Ok(Box::new(PointFile { inner, path, trigger, in_flight }))
     }
 }
 
@@ -172,7 +232,12 @@ fn point_of(path: &Path, creates: bool) -> Option<Point> {
     if manifest && creates || name == "CURRENT" {
         return Some(Point::ManifestRotation);
     }
-    if !name.ends_with(".table") {
+    background_point(path)
+}
+
+/// Flush or compaction, if one of them writes `path`, a table.
+fn background_point(path: &Path) -> Option<Point> {
+    if !has_extension(path, "table") {
         return None;
     }
     match std::thread::current().name() {
@@ -269,6 +334,9 @@ struct PointFile {
     inner: Box<dyn WritableFile>,
     path: PathBuf,
     trigger: Option<Arc<Trigger>>,
+    /// Dropped with the file, when it is written.
+    #[allow(dead_code)]
+    in_flight: Option<TableInFlight>,
 }
 
 impl PointFile {

@@ -1,16 +1,17 @@
 //! The process that is killed: several writers, flushes, compactions, families
 //! that come and go, tables that are ingested.
 
-use super::acknowledged::{self, AT_POINT, KEEPER, acknowledge};
+use super::acknowledged::{self, AT_POINT, IN_FLIGHT, KEEPER, acknowledge};
+use super::choices::Choices;
 use super::ingester;
-use super::points::{Point, PointFs, Trigger, while_dropping_family};
-use crate::load::{Families, Writer, with_families};
+use super::points::{InFlight, Point, PointFs, Trigger, while_dropping_family};
+use crate::load::{Families, Writer};
 use crate::random::Random;
 use lodestore::{Db, Error, Options, OsFs, Result, WriteOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writers of a run.
+/// Writers of a history, of which a run may have fewer.
 pub const WRITERS: u8 = 3;
 /// Steps between the creation of a brief family and its drop.
 const KEEPER_PUTS: u64 = 6;
@@ -82,34 +83,16 @@ pub fn brief_entry(family: u64, put: u64) -> (Vec<u8>, Vec<u8>) {
     (format!("{put:02}").into_bytes(), crate::random::bytes(300, family << 8 | put))
 }
 
-/// Options with everything small, so that everything happens often.
-pub fn options(random: &mut Random) -> Options {
-    let mut options = Options { create_if_missing: true, ..Options::default() };
-    options.background_threads = random.between(1, 3);
-    options.cache_bytes = random.between(0, 1 << 20);
-    options.log_bytes_max = 64 << 10;
-    options.family.memtable_bytes = random.between(8, 48) << 10;
-    options.family.sealed_memtables_max = random.between(1, 3);
-    options.family.table_bytes = (random.between(4, 32) << 10) as u64;
-    options.family.block_bytes = 64 << random.below(7);
-    options.family.filter_bits_per_key = random.below(17) as u8;
-    options.family.level0_compaction_files = random.between(1, 4);
-    options.family.level0_slowdown_files = 8;
-    options.family.level0_stop_files = 16;
-    options.family.level1_bytes = (random.between(16, 128) << 10) as u64;
-    options.family.level_multiplier = random.between(2, 6) as u32;
-    with_families(options)
-}
-
 /// Works until killed. Returns only an error.
 pub fn work(run: &Run) -> Error {
     acknowledged::begin(&run.acknowledged);
     let report = |point: Point| acknowledge(AT_POINT, point as u64);
     let trigger = run.point.map(|(point, nth)| Trigger::new(point, nth, report));
-    let mut random = Random::new(run.run_seed);
-    let mut options = options(&mut random);
-    options.fs = PointFs::new(Arc::new(OsFs::new()), trigger);
-    match start(run, options, &mut random) {
+    let in_flight = InFlight::new(|state| acknowledge(IN_FLIGHT, state));
+    let choices = Choices::of(run.run_seed);
+    let fs = PointFs::new(Arc::new(OsFs::new()), trigger, in_flight);
+    let options = Options { fs, ..choices.options() };
+    match start(run, options, &choices) {
         Ok(never) => match never {},
         Err(error) => error,
     }
@@ -117,7 +100,8 @@ pub fn work(run: &Run) -> Error {
 
 enum Never {}
 
-fn start(run: &Run, options: Options, random: &mut Random) -> Result<Never> {
+fn start(run: &Run, options: Options, choices: &Choices) -> Result<Never> {
+    let mut random = Random::new(!run.run_seed);
     let db = Db::open(&run.database, options.clone())?;
     let families = Arc::new(Families::of(&db, &options)?);
     let (failed, failures) = std::sync::mpsc::channel();
@@ -125,11 +109,12 @@ fn start(run: &Run, options: Options, random: &mut Random) -> Result<Never> {
         let failed = failed.clone();
         std::thread::spawn(move || failed.send(work()));
     };
-    for id in 0..WRITERS {
+    for id in 0..choices.writers {
         let (db, families) = (db.clone(), Arc::clone(&families));
         let writer = writer(run.history_seed, id);
         let (done, seed) = (run.done[usize::from(id)], random.word());
-        spawn(Box::new(move || write(&db, &families, &writer, done, seed)));
+        let one_in = choices.synced_one_in;
+        spawn(Box::new(move || write(&db, &families, &writer, done, seed, one_in)));
     }
     let (of_keeper, of_ingester) = (options.clone(), options);
     let (keeper, done, seed) = (db.clone(), run.done[KEEPER_PLACE], random.word());
@@ -142,11 +127,18 @@ fn start(run: &Run, options: Options, random: &mut Random) -> Result<Never> {
     Err(failures.recv().expect("the channel is held here too"))
 }
 
-/// Writes batch after batch; most are not synced.
-fn write(db: &Db, families: &Families, writer: &Writer, done: u64, seed: u64) -> Error {
+/// Writes batch after batch; one in so many is synced.
+fn write(
+    db: &Db,
+    families: &Families,
+    writer: &Writer,
+    done: u64,
+    seed: u64,
+    synced_one_in: usize,
+) -> Error {
     let mut random = Random::new(seed);
     for index in done + 1.. {
-        let sync = random.one_in(40);
+        let sync = random.one_in(synced_one_in);
         let mut batch = writer.batch(index, families);
         if let Err(error) = db.write_with(&WriteOptions { sync, ..Default::default() }, &mut batch)
         {
@@ -187,13 +179,14 @@ fn keep_one(db: &Db, options: &Options, step: KeeperStep, random: &mut Random) -
     }
 }
 
-/// Reads, flushes and compacts now and then.
+/// Reads, flushes, compacts and syncs now and then.
 fn tend(db: &Db, seed: u64) -> Error {
     let mut random = Random::new(seed);
     loop {
         let result = match random.below(40) {
             0 => db.flush_all(),
             1 => db.compact_range(None, None),
+            2 => db.sync_log(),
             _ => db.range(..).take(200).try_for_each(|entry| entry.map(drop)),
         };
         if let Err(error) = result {

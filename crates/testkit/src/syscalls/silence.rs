@@ -1,0 +1,89 @@
+//! Failures of which no command tells, and why that is right.
+
+use super::inject::Thread;
+use super::target::{After, MARK};
+use std::fmt;
+
+/// Why nothing was said of a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Silence {
+    /// The database was being closed: whoever drops it cannot be told, and
+    /// what was acknowledged is as safe as before.
+    Closing,
+    /// It was about the file that says which options hold; nothing needs it, and
+    /// the property `lodestore.options-failure` tells.
+    OptionsFile,
+    /// It was the manifest's witness of what is durable already: of a group of its
+    /// own, or of a segment of the log, for which there was no room.
+    Witness,
+    /// A file of the database that was not needed any more stays until the next
+    /// open removes it.
+    Leftover,
+    /// There is another way, which was taken: a copy for a link, writing
+    /// without room ahead.
+    OtherWay,
+    /// It was tried again, as what may pass by itself is in the background, and
+    /// where a descriptor can be freed.
+    TriedAgain,
+    /// It only read, ahead of any need, and was read again when there was one:
+    /// what commands read is compared with what they must.
+    ReadAgain,
+}
+
+impl Silence {
+    /// The reason, if there is one, not to tell of the call of `thread` in
+    /// `line`, which is one of `lines`; as strace wrote them down.
+    pub fn of(thread: Thread, after: After, line: &str, lines: &str) -> Option<Silence> {
+        let call = line.split('(').next().unwrap_or_default();
+        let before = lines.split(line).next().unwrap_or_default();
+        let marks = before.lines().filter(|line| line.starts_with(MARK)).count();
+        let passes = after == After::ByItself;
+        let creates = line.contains("O_CREAT");
+        // The witness of a group is a record without content. That of a segment
+        // looks like any edit; one that changes families or tables and is lost
+        // is found by whoever judges what the database holds.
+        let is_witness = line.contains("/MANIFEST-") && (passes || line.contains(", 24, "));
+        match call {
+            _ if marks % 2 == 1 => Some(Silence::Closing),
+            _ if line.contains(".tmp") || line.contains("/OPTIONS-") => Some(Silence::OptionsFile),
+            _ if passes && thread != Thread::Main => Some(Silence::TriedAgain),
+            "openat" if passes => Some(Silence::TriedAgain),
+            "openat" if !creates => Some(Silence::ReadAgain),
+            "pread64" => Some(Silence::ReadAgain),
+            "pwrite64" if is_witness => Some(Silence::Witness),
+            "unlink" | "unlinkat" => Some(Silence::Leftover),
+            "link" | "linkat" | "fallocate" => Some(Silence::OtherWay),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Silence::Closing => "while the database was closed",
+            Silence::OptionsFile => "of the file of options",
+            Silence::Witness => "a witness of what is durable",
+            Silence::Leftover => "of a file that is not needed",
+            Silence::OtherWay => "where there is another way",
+            Silence::TriedAgain => "which was tried again",
+            Silence::ReadAgain => "which was read again when it was needed",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only what happens between two marks is closing.
+    #[test]
+    fn marks_enclose_closing() {
+        let failed = "fdatasync(7</db/000003.wal>) = -1 EIO (INJECTED)";
+        let lines = |marks: usize| format!("{}{failed}\n", "getppid() = 1\n".repeat(marks));
+        let of = |marks| Silence::of(Thread::Main, After::Resume, failed, &lines(marks));
+        assert_eq!(of(0), None);
+        assert_eq!(of(1), Some(Silence::Closing));
+        assert_eq!(of(2), None);
+    }
+}
