@@ -4,7 +4,7 @@
 //! rebuilt before any option is known. Recovery applies the manifest's edits
 //! to it; a new manifest begins with it ([`State::to_checkpoint`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::key::{InternalKey, SequenceNumber};
 use crate::table::meta::TableMeta;
@@ -61,13 +61,14 @@ impl State {
     /// Says what contradicts the state; the state is of no use then.
     pub(crate) fn apply(&mut self, edit: &VersionEdit) -> Result<(), String> {
         self.apply_to_frame(edit)?;
+        let dropped: BTreeSet<u32> = edit.families_dropped.iter().copied().collect();
         for &(family, level, number) in &edit.tables_deleted {
-            if let Some(family) = self.kept_family(edit, family)? {
+            if let Some(family) = self.kept_family(&dropped, family)? {
                 family.delete(level, number)?;
             }
         }
         for (family, level, meta) in &edit.tables_added {
-            if let Some(family) = self.kept_family(edit, *family)? {
+            if let Some(family) = self.kept_family(&dropped, *family)? {
                 family.add(*level, meta)?;
             }
         }
@@ -153,10 +154,10 @@ impl State {
     /// and all.
     fn kept_family(
         &mut self,
-        edit: &VersionEdit,
+        dropped: &BTreeSet<u32>,
         id: u32,
     ) -> Result<Option<&mut FamilyState>, String> {
-        match edit.families_dropped.contains(&id) {
+        match dropped.contains(&id) {
             true => Ok(None),
             false => self.family_mut(id).map(Some),
         }
