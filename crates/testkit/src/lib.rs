@@ -31,3 +31,6 @@ pub mod files;
 pub mod history;
 pub mod load;
 pub mod kill;
+
+// Files of a format, to be kept.
+pub mod golden;

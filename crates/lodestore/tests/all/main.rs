@@ -25,6 +25,7 @@ mod recovery;
 mod rot;
 mod crash;
 mod faults;
+mod golden;
 mod failures;
 mod descriptors;
 mod memory;
