@@ -184,9 +184,7 @@ impl Guide {
             ));
         }
         let name = descriptor.name.clone();
-        let state = FamilyState { descriptor, ..FamilyState::default() };
-        self.state.families.insert(id, state);
-        self.state.next_family_id = self.state.next_family_id.max(id.saturating_add(1));
+        self.state.adopt_family(descriptor);
         self.keep_names_apart(&name);
     }
 
@@ -208,8 +206,7 @@ impl Guide {
                 "two families are called {name:?}: the one with the lower number, {id}, perhaps \
                  dropped once, is now called {other:?}"
             ));
-            let family = self.state.families.get_mut(&id).expect("it was found");
-            family.descriptor.name = other;
+            self.state.rename_family(id, other);
         }
     }
 }
