@@ -40,7 +40,11 @@ pub fn unpack(mut input: &[u8]) -> Files {
         let (length, rest) = rest.split_at(rest.len().min(4));
         let length = length.first_chunk().map_or(0, |length| u32::from_le_bytes(*length));
         let (squeezed, rest) = rest.split_at(rest.len().min(length as usize));
-        files.insert(file_name(name), expand(squeezed));
+        let name = file_name(name);
+        // Locks are every opener's, and are not looked at.
+        if !name.starts_with("LOCK") {
+            files.insert(name, expand(squeezed));
+        }
         input = rest;
     }
     files

@@ -96,6 +96,9 @@ impl ReadableFile for Bytes {
     }
 }
 
+/// Key, sequence number and value of an entry.
+pub type Walked = (Vec<u8>, SequenceNumber, Vec<u8>);
+
 /// A table, read in the ways that tools do not need.
 #[derive(Debug)]
 pub struct TableProbe {
@@ -127,11 +130,11 @@ impl TableProbe {
         table::stored_blocks(&self.table, &self.context)
     }
 
-    /// Key, sequence number and value of all entries, the last one first.
+    /// All entries, the last one first.
     ///
     /// # Errors
     /// `Corruption`.
-    pub fn backward(&self) -> Result<Vec<(Vec<u8>, SequenceNumber, Vec<u8>)>> {
+    pub fn backward(&self) -> Result<Vec<Walked>> {
         let mut cursor = self.table.cursor(self.context.clone());
         let mut entries = Vec::new();
         cursor.seek_to_last();
