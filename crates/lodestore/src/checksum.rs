@@ -8,7 +8,7 @@ use crate::key::FileId;
 
 /// CRC-32C (Castagnoli) of `bytes`.
 #[inline]
-pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
+pub fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
 }
 
@@ -33,7 +33,7 @@ impl Crc32c {
 /// What a block's checksum is xored with: a mix of the file's id and the
 /// block's offset in that file.
 #[inline]
-pub(crate) fn context(file: FileId, offset: u64) -> u32 {
+pub fn context(file: FileId, offset: u64) -> u32 {
     let (low, high) = (file.0 as u64, (file.0 >> 64) as u64);
     let id = low ^ high.rotate_left(29);
     // A multiplication by an odd constant (the golden ratio) spreads every

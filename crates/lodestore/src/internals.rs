@@ -1,5 +1,8 @@
-//! Single steps of the engine's paths, for the micro-benchmarks in `benches/`.
-//! Built only with the feature `internals`; no promise is made about it.
+//! Single steps of the engine's paths, for the micro-benchmarks in `benches/`,
+//! and single decoders, for fuzzing ([`bytes`]). Built only with the feature
+//! `internals`; no promise is made about it.
+
+pub mod bytes;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -103,7 +103,7 @@ pub mod inspect;
 // A new database out of what damaged files still hold.
 pub mod repair;
 
-// Single steps of these paths, for the micro-benchmarks.
+// Single steps of these paths, for the micro-benchmarks and for fuzzing.
 #[cfg(feature = "internals")]
 pub mod internals;
 

@@ -200,7 +200,7 @@ impl Status {
             out.line("family", &numbers, &family.name);
             for (number, level) in family.levels.iter().enumerate() {
                 // In thousandths, so that all numbers are whole ones.
-                let score = (level.score * 1000.0) as u64;
+                let score = (level.score * 1000.0).round() as u64;
                 let files = level.files as u64;
                 out.line("level", &[number as u64, files, level.bytes, level.entries, score], "");
             }
@@ -227,7 +227,7 @@ impl Status {
         }
         let mut status = Status::default();
         let mut offset = heading.len() + 1;
-        for line in rest.lines() {
+        for line in rest.split_terminator('\n') {
             let taken = status.take(line);
             taken.ok_or_else(|| {
                 Error::corruption(path, offset as u64, "a line of the status ends early")

@@ -37,3 +37,6 @@ pub mod faults;
 // Interleavings of a few threads.
 #[cfg(simulation)]
 pub mod explore;
+
+// Files of a format, to be kept.
+pub mod golden;

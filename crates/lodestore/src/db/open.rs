@@ -27,6 +27,7 @@ use crate::rows::RowCache;
 use crate::scheduler::Scheduler;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
+use crate::table::describe;
 use crate::tables::{self, TableHome};
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
 use crate::version::{FamilyDescriptor, State, VersionEdit};
@@ -405,7 +406,22 @@ fn check_tables(fs: &dyn Fs, directory: &Path, state: &State) -> Result<()> {
     let named = state.families.values().flat_map(|family| family.tables.keys());
     match named.into_iter().find(|number| !there.contains(number)) {
         Some(&number) => Err(tables::missing(&filename::table_path(directory, number))),
-        None => Ok(()),
+        None => check_newest_table(fs, directory, state),
+    }
+}
+
+/// Refuses a database with tables of a later format before it is changed. A
+/// build that writes such tables gives them higher numbers than all others
+/// have: it is enough to look at one.
+fn check_newest_table(fs: &dyn Fs, directory: &Path, state: &State) -> Result<()> {
+    let named = state.families.values().flat_map(|family| family.tables.keys());
+    let Some(&newest) = named.max() else { return Ok(()) };
+    let path = filename::table_path(directory, newest);
+    let file = fs.open(&path).map_err(|error| Error::io(&path, "open", error))?;
+    match describe(&*file, &path) {
+        Err(error @ Error::Incompatible { .. }) => Err(error),
+        // Damage is for whoever reads it: the rest can be used.
+        _ => Ok(()),
     }
 }
 

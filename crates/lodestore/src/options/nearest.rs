@@ -1,10 +1,16 @@
 //! The name that someone may have meant.
 
+const NAME_BYTES_MAX: usize = 100;
+
 /// The candidate that is nearest to `name`, if one is near.
 pub(super) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    // Longer than any name and its slips: comparing would only take time.
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
     let near = candidates.map(|candidate| (distance(name, candidate), candidate));
     let (distance, candidate) = near.min()?;
     (distance <= 2.max(candidate.len() / 3)).then_some(candidate)

@@ -13,6 +13,7 @@
 //!
 //! Sections may stand in any order; each at most once.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
@@ -74,13 +75,13 @@ fn set_all<T: Catalogued>(options: &mut T, settings: &[Setting<'_>]) -> Result<(
 
 /// The sections, each with its lines. An error has its line's number.
 fn read(text: &str) -> std::result::Result<Sections<'_>, (usize, String)> {
-    let mut sections = Sections::new();
+    let (mut sections, mut known) = (Sections::new(), BTreeSet::new());
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         let line = line.trim();
         if line.starts_with('[') {
             let section = section(line).map_err(|what| (number, what))?;
-            if sections.iter().any(|(known, _)| *known == section) {
+            if !known.insert(section.clone()) {
                 return Err((number, format!("a second section {line}")));
             }
             sections.push((section, Vec::new()));

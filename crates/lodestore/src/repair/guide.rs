@@ -183,8 +183,30 @@ impl Guide {
                 descriptor.name
             ));
         }
-        let state = FamilyState { descriptor, ..FamilyState::default() };
-        self.state.families.insert(id, state);
-        self.state.next_family_id = self.state.next_family_id.max(id.saturating_add(1));
+        let name = descriptor.name.clone();
+        self.state.adopt_family(descriptor);
+        self.keep_names_apart(&name);
+    }
+
+    /// A family that was dropped may have left tables behind, and another of
+    /// its name was created since: the name is the later one's.
+    fn keep_names_apart(&mut self, name: &str) {
+        let of_name = |family: &FamilyState| family.descriptor.name == name;
+        let ids = self.state.families.iter().filter(|(_, family)| of_name(family));
+        let mut ids: Vec<u32> = ids.map(|(&id, _)| id).collect();
+        // The default family is always there, and was never another.
+        ids.sort_by_key(|&id| (id == 0, id));
+        ids.pop();
+        for id in ids {
+            let mut other = format!("{name} (family {id})");
+            while self.state.family_named(&other).is_some() {
+                other.push('\'');
+            }
+            self.notes.push(format!(
+                "two families are called {name:?}: the one with the lower number, {id}, perhaps \
+                 dropped once, is now called {other:?}"
+            ));
+            self.state.rename_family(id, other);
+        }
     }
 }

@@ -110,6 +110,9 @@ impl TableBuilder {
 
     /// Adds an entry, which must come after all others. After an error the
     /// file is lost: drop the builder and remove it.
+    ///
+    /// # Errors
+    /// `Corruption` if it does not; `Io`.
     pub(crate) fn add(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<()> {
         let kind = kind_of(trailer).expect("entries have a kind that is known");
         if kind == Kind::RangeDelete {
@@ -120,12 +123,11 @@ impl TableBuilder {
             self.properties.smallest = InternalKey::before(user_key, trailer, &self.settings.order);
         } else if !self.block.is_empty() {
             let last = self.block.last();
-            key_is_last = self.settings.order.compare(last.0, user_key).is_eq();
-            debug_assert_eq!(
-                self.settings.order.compare_entries(last, (user_key, trailer)),
-                Ordering::Less,
-                "entries are added in order"
-            );
+            let by_key = self.settings.order.compare(last.0, user_key);
+            if by_key.then_with(|| trailer.cmp(&last.1)) != Ordering::Less {
+                return Err(self.out_of_order());
+            }
+            key_is_last = by_key.is_eq();
             if self.block.bytes_with(user_key.len(), value.len()) > self.settings.block_bytes {
                 self.finish_block(Some(user_key))?;
             }
@@ -136,6 +138,15 @@ impl TableBuilder {
         self.block.add(user_key, trailer, value, key_is_last);
         self.count(user_key, trailer, value);
         Ok(())
+    }
+
+    /// Blocks that are read are not searched for keys out of order, which would
+    /// cost every reader; what they hold is not handed on.
+    #[cold]
+    fn out_of_order(&self) -> Error {
+        let what = "the entries for this table come out of order: one of those that it is made \
+                    of is damaged, and its verification says which";
+        Error::corruption(&self.out.path, self.out.offset(), what)
     }
 
     fn count(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) {

@@ -236,6 +236,13 @@ pub(super) fn open_in_place(
     }
 }
 
+/// What is stored as the checksum of `covered`, payload and type byte, at
+/// `offset` of file `id`.
+#[cfg(feature = "internals")]
+pub(super) fn checksum(covered: &[u8], id: FileId, offset: u64) -> u32 {
+    crc32c(covered) ^ context(id, offset)
+}
+
 /// The payload of a stored block whose checksum is right.
 fn check(stored: &[u8], id: FileId, offset: u64) -> Checked<&[u8], String> {
     let (covered, checksum) = stored.split_last_chunk::<4>().ok_or("block too short")?;

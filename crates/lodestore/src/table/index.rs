@@ -30,7 +30,7 @@ use crate::coding::Reader;
 use crate::key::{KeyOrder, Trailer, head};
 
 use super::Checked;
-use super::layout::{HEAD_BYTES_MAX, partition};
+use super::layout::{HEAD_BYTES_MAX, lowest_bits, partition};
 
 pub(super) const SHORT_HEADS: u8 = 1;
 pub(super) const SUFFIXES: u8 = 2;
@@ -162,6 +162,9 @@ impl Index {
             if length > self.head_bytes || (length < self.head_bytes && !self.suffix(i).is_empty())
             {
                 return Err("a separator in the index goes on after its end");
+            }
+            if self.heads[i] & lowest_bits(8 * (self.head_bytes - length)) != 0 {
+                return Err("a short separator in the index is not filled up with zeros");
             }
         }
         let ascending = self.straddlers.windows(2).all(|pair| pair[0].0 < pair[1].0);

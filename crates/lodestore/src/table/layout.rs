@@ -196,6 +196,10 @@ impl Layout {
             if length > self.head_bytes || (length < self.head_bytes && has_suffix) {
                 return Err("a key in a block that goes on after its end");
             }
+            // Searches compare whole heads.
+            if self.head(bytes, i) & lowest_bits(8 * (self.head_bytes - length)) != 0 {
+                return Err("a short key in a block that is not filled up with zeros");
+            }
         }
         Ok(())
     }
@@ -409,6 +413,11 @@ impl Layout {
             && self.head_length(bytes, i) == self.head_length(bytes, i + 1)
             && self.suffix(bytes, i) == self.suffix(bytes, i + 1)
     }
+}
+
+/// A number with so many of its lowest bits set, at most 64.
+pub(super) fn lowest_bits(bits: usize) -> u64 {
+    1u64.unbounded_shl(bits as u32).wrapping_sub(1)
 }
 
 /// The first of `low..high` for which `is_before` is false; it is true for

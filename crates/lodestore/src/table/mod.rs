@@ -31,6 +31,7 @@
 //! | `describe` | what a table says of itself that no manifest describes |
 //! | `alone` | what a file tells without a manifest, for tools |
 //! | `salvage` | what can still be read of a damaged table |
+//! | `probe` | single decoders, for fuzzing |
 //!
 //! Invariants: a block is validated once, when it is decoded, and trusted
 //! from then on; what a checksum covers includes the place of the bytes;
@@ -64,6 +65,8 @@ mod verify;
 mod describe;
 mod alone;
 mod salvage;
+#[cfg(feature = "internals")]
+mod probe;
 
 #[cfg(test)]
 mod testing;
@@ -88,6 +91,10 @@ pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use describe::{Description, describe};
+#[cfg(feature = "internals")]
+pub(crate) use probe::stored_blocks;
+#[cfg(feature = "internals")]
+pub use probe::{check_block, check_section};
 pub(crate) use reader::{BlockRef, ReadContext, Table};
 pub(crate) use salvage::{Salvaged, salvage, stated_id};
 pub(crate) use search::{Held, Need};

@@ -150,7 +150,9 @@ impl Properties {
             field::FAMILY => {
                 let (id, name) = value.split_first_chunk::<4>()?;
                 let name = str::from_utf8(name).ok()?.to_string();
-                self.family = Some(TableFamily { id: u32::from_le_bytes(*id), name });
+                // The last number is never given out: none could follow it.
+                let id = Some(u32::from_le_bytes(*id)).filter(|id| *id != u32::MAX)?;
+                self.family = Some(TableFamily { id, name });
             }
             _ if tag & 1 != 0 => return Some(Some(tag >> 1)),
             _ => match (tag >> 1).checked_sub(field::NUMBERS) {

@@ -25,6 +25,9 @@ use super::range_section;
 
 /// The end of a block that no index knows is looked for in so many bytes.
 const PROBED_BYTES_MAX: u64 = 4 << 20;
+/// So many of them are read at first, then four times as many, and so on: most
+/// blocks are short, and a table has many.
+const PROBED_BYTES_FIRST: u64 = 16 << 10;
 
 /// What was found besides the entries.
 #[derive(Debug, Default)]
@@ -138,6 +141,13 @@ impl Source<'_> {
     /// Where blocks of entries begin and end, as far as the index says it; and
     /// where the last one ends, or something behind it.
     fn places(&self, length: u64) -> Result<(BTreeMap<u64, u64>, u64)> {
+        let (mut places, end) = self.stated_places(length)?;
+        // A place without bytes holds no block, and leads nowhere.
+        places.retain(|start, end| start < end);
+        Ok((places, end))
+    }
+
+    fn stated_places(&self, length: u64) -> Result<(BTreeMap<u64, u64>, u64)> {
         let sections = self.footer.iter().flat_map(|footer| &footer.sections);
         let end = sections.map(|section| section.offset).min().unwrap_or(length);
         if let Some(bytes) = self.section(tag::PARTITIONS)? {
@@ -195,15 +205,21 @@ impl Source<'_> {
 
     /// The end of the block at `at`: where its checksum is right.
     fn probe(&self, at: u64, end: u64) -> Result<Option<u64>> {
-        let mut bytes = vec![0; (end - at).min(PROBED_BYTES_MAX) as usize];
-        format::read_at(self.file, at, &mut bytes, self.path)?;
+        let bytes_max = (end - at).min(PROBED_BYTES_MAX);
         let (mut crc, context) = (Crc32c::new(), context(self.id, at));
-        for covered in 1..bytes.len().saturating_sub(3) {
-            crc.update(&bytes[covered - 1..covered]);
-            let stored = bytes[covered..covered + 4].first_chunk().expect("four bytes");
-            if crc.value() ^ context == u32::from_le_bytes(*stored) {
-                return Ok(Some(at + covered as u64 + 4));
+        let (mut bytes, mut covered, mut wanted) = (Vec::new(), 0, PROBED_BYTES_FIRST);
+        while (bytes.len() as u64) < bytes_max {
+            let read = bytes.len();
+            bytes.resize(wanted.min(bytes_max) as usize, 0);
+            format::read_at(self.file, at + read as u64, &mut bytes[read..], self.path)?;
+            while let Some(stored) = bytes.get(covered + 1..).and_then(|rest| rest.first_chunk()) {
+                crc.update(&bytes[covered..covered + 1]);
+                covered += 1;
+                if crc.value() ^ context == u32::from_le_bytes(*stored) {
+                    return Ok(Some(at + covered as u64 + 4));
+                }
             }
+            wanted *= 4;
         }
         Ok(None)
     }

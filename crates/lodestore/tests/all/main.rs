@@ -26,6 +26,7 @@ mod recovery;
 mod rot;
 mod crash;
 mod faults;
+mod golden;
 mod failures;
 mod descriptors;
 mod memory;

@@ -1,0 +1,269 @@
+//! Inputs to begin with: files of small databases that the engine itself made,
+//! with various options, and the parts of these files.
+
+use std::collections::BTreeMap;
+
+use lodestore::inspect::{LogFile, Status};
+use lodestore::internals::bytes::{TableProbe, batch_of, status_text};
+use lodestore::{
+    Compression, Db, FamilyId, FamilyOptions, Kind, MemFs, Options, PrefixExtractor, Record,
+    Result, Scheduler, WriteBatch, WriteOptions,
+};
+use testkit::files::Files;
+
+use crate::files::{self, DIRECTORY};
+use crate::{archive, targets};
+
+/// Target -> name of an input -> its bytes.
+pub type Corpora = BTreeMap<&'static str, Files>;
+
+const OTHER: &str = "other";
+
+/// How a database is made.
+struct Recipe {
+    name: &'static str,
+    entries: u64,
+    change: fn(&mut FamilyOptions),
+}
+
+const RECIPES: &[Recipe] = &[
+    Recipe { name: "plain", entries: 24, change: |_| {} },
+    Recipe {
+        name: "lz4-prefix",
+        entries: 30,
+        change: |o| {
+            o.compression = Compression::Lz4;
+            o.prefix_extractor = Some(PrefixExtractor::Fixed(4));
+        },
+    },
+    Recipe {
+        name: "snappy-partitions",
+        entries: 60,
+        change: |o| {
+            o.compression = Compression::Snappy;
+            o.partition_bytes = Some(64);
+            o.block_bytes = 96;
+        },
+    },
+    Recipe {
+        name: "zstd-dictionary",
+        entries: 160,
+        change: |o| {
+            o.compression = Compression::Zstd { level: 3 };
+            o.dictionary_bytes = 256;
+            o.dictionary_training_bytes = 32 << 10;
+            o.block_bytes = 512;
+            o.prefix_extractor = Some(PrefixExtractor::Delimiter(b'/'));
+        },
+    },
+    Recipe {
+        name: "partitions-no-filter",
+        entries: 60,
+        change: |o| {
+            o.partition_bytes = Some(64);
+            o.block_bytes = 64;
+            o.filter_bits_per_key = 0;
+        },
+    },
+];
+
+/// All of them.
+///
+/// # Panics
+/// If a sound database cannot be made.
+pub fn make() -> Corpora {
+    let mut corpora: Corpora =
+        targets::TARGETS.iter().map(|target| (target.name, Files::new())).collect();
+    for recipe in RECIPES {
+        for closed in [true, false] {
+            let files = recipe.make(closed).expect("memory fails nowhere");
+            let name = format!("{}-{}", recipe.name, if closed { "closed" } else { "open" });
+            let packed = archive::pack(&files);
+            let target = targets::named("database").expect("it is there");
+            assert!(packed.len() <= target.bytes_max, "{name} has {} bytes", packed.len());
+            put(&mut corpora, "database", &name, &packed);
+            put(&mut corpora, "repair", &name, &packed);
+            // Without a manifest and a log.
+            let mut tables = files.clone();
+            tables.retain(|name, _| name.ends_with(".table"));
+            put(&mut corpora, "repair", &format!("{name}-tables"), &archive::pack(&tables));
+            for (file, bytes) in &files {
+                add_file(&mut corpora, &format!("{name}-{file}"), file, bytes);
+            }
+        }
+    }
+    add_texts(&mut corpora);
+    corpora
+}
+
+fn put(corpora: &mut Corpora, target: &'static str, name: &str, bytes: &[u8]) {
+    let inputs = corpora.get_mut(target).expect("it is a target");
+    // Once is enough.
+    if inputs.values().all(|other| other != bytes) {
+        inputs.insert(name.to_string(), bytes.to_vec());
+    }
+}
+
+fn add_file(corpora: &mut Corpora, name: &str, file: &str, bytes: &[u8]) {
+    if file.ends_with(".table") {
+        put(corpora, "table", name, bytes);
+        // The compacted one and the one of level 0.
+        if file.starts_with("000009") || file.starts_with("000011") {
+            add_parts(corpora, name, bytes);
+        }
+    } else if file.ends_with(".wal") {
+        put(corpora, "log", name, &archive::squeeze(bytes));
+        add_batches(corpora, name, bytes);
+    } else if file.starts_with("MANIFEST-") {
+        put(corpora, "manifest", name, &[&[1], &archive::squeeze(bytes)[..]].concat());
+        // The edits of the checkpoint: behind the prefix of 9 bytes, each with
+        // its length before it.
+        let edits = &bytes[128 + 24 + 9..];
+        let edit = [&[0], &edits[1..=usize::from(edits[0])]].concat();
+        put(corpora, "manifest", &format!("{name}-edit"), &edit);
+    } else if file == "CURRENT" {
+        put(corpora, "current", name, bytes);
+    } else if file.starts_with("OPTIONS-") {
+        put(corpora, "options", name, bytes);
+    }
+}
+
+/// A block of each codec of a table, and each kind of section.
+fn add_parts(corpora: &mut Corpora, name: &str, table: &[u8]) {
+    let probe = TableProbe::open(table).expect("it is sound");
+    let blocks = probe.stored_blocks();
+    // The first of the entries, and the last: of the index, if it is divided.
+    for (nth, &(start, end)) in
+        blocks.iter().enumerate().filter(|(nth, _)| *nth == 0 || nth + 1 == blocks.len())
+    {
+        let stored = &table[start as usize..end as usize - 4];
+        let (codec, payload) = stored.split_last().expect("a block has a type");
+        put(corpora, "block", &format!("{name}-{nth}"), &[&[*codec], payload].concat());
+    }
+    for (tag, section) in crate::seal::sections_of(table) {
+        put(corpora, "section", &format!("{name}-{tag}"), &[&[tag], section].concat());
+    }
+}
+
+fn add_batches(corpora: &mut Corpora, name: &str, segment: &[u8]) {
+    let path = std::path::Path::new("000001.wal");
+    let mut log = LogFile::open(&files::one(path, segment), path).expect("it is sound");
+    let mut nth = 0;
+    while let Some(batch) = log.next_batch().expect("it is sound") {
+        let records: Vec<Record<'_>> = batch.records().map(|(_, record)| record).collect();
+        let bytes = batch_of(batch.sequence, &records).expect("it was written");
+        put(corpora, "batch", &format!("{name}-{nth}"), &bytes);
+        nth += 1;
+    }
+}
+
+fn add_texts(corpora: &mut Corpora) {
+    let options = Options {
+        families: BTreeMap::from([(
+            "a \"b\"".to_string(),
+            FamilyOptions {
+                compression_by_level: vec![Compression::None, Compression::Zstd { level: -3 }],
+                ..FamilyOptions::default()
+            },
+        )]),
+        ..Options::default()
+    };
+    put(corpora, "options", "all", options.to_text().as_bytes());
+    put(corpora, "options", "short", b"[family] # all\nblock_bytes = 4KiB\n[database]\n");
+    put(corpora, "options", "one", b"compression = zstd:3");
+    put(corpora, "options", "prefix", b"delimiter:0x2f");
+    put(corpora, "current", "leveldb", b"MANIFEST-000005\n");
+    put(corpora, "status", "empty", status_text(&Status::default()).as_bytes());
+    let full = "lodestore-status 1\nprocess 77 1700000000\ntimes 1000000 1000123 5\nmemory 1\n\
+        memory-max 2\ncache 3 4\nflushing 5\nsnapshots 2 6\nerror IO error: no space\n\
+        compaction 0 5 6 7 8 9\nfamily 10 11 a name\nlevel 0 1 2 3 1250\nlevel 1 1 2 3 1001\n\
+        counter 12 1 read.gets\nlatency 5 1 2 3 4 5 get\nweather 7 fine\n";
+    put(corpora, "status", "full", full.as_bytes());
+    let entry = |kind, key, value| Record::Entry { family: FamilyId(300), kind, key, value };
+    let records = [
+        entry(Kind::Put, b"key", b"value"),
+        entry(Kind::SingleDelete, b"", b""),
+        entry(Kind::RangeDelete, b"a", b"b"),
+        Record::Opaque(b"bytes"),
+    ];
+    let batch = batch_of(1 << 55, &records).expect("they can be written");
+    put(corpora, "batch", "kinds", &batch);
+    // What is not written now: a transaction, a reference to a value file.
+    let mut later = vec![0; 12];
+    later.extend(b"\x09\x0a\x01n\x0b\x01n\x0c\x01n\x15\x01t\x01n");
+    put(corpora, "batch", "later", &later);
+    let reference = [&[9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0][..], b"\x10\x01\x01k\x01r"].concat();
+    put(corpora, "batch", "reference", &reference);
+}
+
+impl Recipe {
+    fn options(&self, fs: &MemFs) -> Options {
+        let mut family = FamilyOptions {
+            block_bytes: 128,
+            compression: Compression::None,
+            level0_compaction_files: 20,
+            ..files::family_options()
+        };
+        (self.change)(&mut family);
+        Options {
+            create_if_missing: true,
+            scheduler: Some(Scheduler::seeded(1, 7)),
+            family,
+            ..files::options(fs)
+        }
+    }
+
+    fn make(&self, closed: bool) -> Result<Files> {
+        let fs = MemFs::new();
+        let db = Db::open(DIRECTORY, self.options(&fs))?;
+        let other = db.family_or_create(OTHER)?;
+        for part in 0..2 {
+            let mut batch = WriteBatch::new();
+            for n in (part..self.entries).step_by(2) {
+                let (key, value) = (key(n), value(n));
+                batch.put(&key, &value);
+                if n % 8 == 0 {
+                    batch.put_in(&other, &key, &value);
+                    batch.merge_in(&other, &key, b"more");
+                }
+            }
+            batch.delete(&key(part + 3));
+            batch.single_delete(&key(part + 6));
+            batch.delete_range(&key(10 + part), &key(14 + part));
+            db.write(batch)?;
+            db.flush_all()?;
+            if part == 0 {
+                other.compact_range(None, None)?;
+                db.compact_range(None, None)?;
+            }
+        }
+        for n in 0..4 {
+            let mut batch = WriteBatch::new();
+            batch.put(&key(n), b"newest");
+            batch.merge_in(&other, &key(n), b"logged");
+            batch.opaque(b"ignored");
+            let options = WriteOptions { sync: n == 2, ..WriteOptions::default() };
+            db.write_with(&options, &mut batch)?;
+            if n == 1 {
+                // A second segment.
+                other.flush()?;
+            }
+        }
+        db.wait_for_background()?;
+        if closed {
+            drop(db);
+            return Ok(files::read(&fs, DIRECTORY));
+        }
+        // As a killed process would leave it, without the room for more.
+        Ok(files::read(&fs, DIRECTORY))
+    }
+}
+
+fn key(n: u64) -> Vec<u8> {
+    format!("k{:02}/{n:04}", n / 8).into_bytes()
+}
+
+fn value(n: u64) -> Vec<u8> {
+    let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    format!("{{\"city\":\"Town {}\",\"number\":{mixed}}}", n % 7).into_bytes()
+}

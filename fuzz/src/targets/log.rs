@@ -1,0 +1,31 @@
+//! A segment of the log, squeezed.
+
+use std::path::Path;
+
+use lodestore::inspect::LogFile;
+
+use crate::judge::judged;
+use crate::{archive, files, seal};
+
+const BLOCK_BYTES: u64 = 4096;
+
+pub fn run(bytes: &[u8]) {
+    let mut segment = archive::expand(bytes);
+    seal::log(&mut segment);
+    let path = Path::new("000007.wal");
+    let fs = files::one(path, &segment);
+    let Some(mut log) = judged(LogFile::open(&fs, path)) else { return };
+    let mut offset_min = BLOCK_BYTES;
+    while let Some(Some(batch)) = judged(log.next_batch()) {
+        assert!(batch.offset >= offset_min, "records that overlap");
+        offset_min = batch.offset + batch.bytes as u64;
+        let numbered = batch.records().filter(|(sequence, _)| *sequence > 0).count();
+        assert!(numbered <= batch.entries as usize);
+    }
+    let log = judged(LogFile::open(&fs, path)).expect("it was opened before");
+    if let Some(end) = judged(log.end()) {
+        let length = segment.len() as u64;
+        assert!(end.offset <= length.max(BLOCK_BYTES), "records behind the end of the file");
+        assert!(end.next.is_none_or(|next| end.offset < next && next < length));
+    }
+}
