@@ -128,7 +128,8 @@ fn read(fs: &MemFs, directory: &str) -> Files {
 /// Waits until nothing happens any more.
 fn settle(db: &Db, fs: &MemFs) -> Result<()> {
     db.wait_for_background()?;
-    let stray = files::stray_tables(db, fs).map_err(|what| Error::InvalidArgument { what })?;
+    let stray = files::stray_tables(db, fs, files::pause)
+        .map_err(|what| Error::InvalidArgument { what })?;
     assert_eq!(stray, 0, "tables that nothing refers to stay");
     Ok(())
 }
