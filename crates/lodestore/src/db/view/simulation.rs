@@ -32,7 +32,11 @@ impl Database {
     fn install(&self, flushed: &[&Arc<Memtable>]) {
         let mut versions = self.versions.lock();
         let last = versions.last().expect("there is always one").1;
-        let last = flushed.and_then(|memtable| numbers(memtable).last().copied()).unwrap_or(last);
+        let last = flushed
+            .iter()
+            .filter_map(|memtable| numbers(memtable).last().copied())
+            .max()
+            .unwrap_or(last);
         let version = Arc::new(Version::empty(KeyOrder::Bytewise));
         versions.push((Arc::clone(&version), last));
         self.views.install(version, flushed);
