@@ -1,13 +1,18 @@
 //! Walks that remember what is deleted, while writers put and delete there.
 
+use crate::machine::in_simulation;
+use crate::one_stop::OneStop;
 use lodestore::{Counter, Db, DbCursor, MemFs, Options, ReadOptions, Scheduler};
 use shuttle::thread;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::random::Random;
 
 const KEYS: usize = 80;
 const WALKS: usize = 6;
 const SCHEDULES: usize = 1000;
+/// More than making a cursor takes.
+const CURSOR_STEPS: usize = 100;
 
 fn keys() -> Vec<Vec<u8>> {
     (0..KEYS).map(|i| format!("{i:04}").into_bytes()).collect()
@@ -97,9 +102,58 @@ fn a_walk_misses_nothing_that_was_put_into_a_gap() {
     config.max_steps = shuttle::MaxSteps::FailAfter(20_000_000);
     let scheduler = shuttle::scheduler::RandomScheduler::new_from_seed(1, SCHEDULES);
     shuttle::Runner::new(scheduler, config).run(move || {
-        total.fetch_add(run(), std::sync::atomic::Ordering::Relaxed);
+        total.fetch_add(run(), Ordering::Relaxed);
     });
-    let passed = passed.load(std::sync::atomic::Ordering::Relaxed);
+    let passed = passed.load(Ordering::Relaxed);
     println!("{SCHEDULES} schedules, {passed} gaps passed");
     assert!(passed > 0, "no walk passed over a gap");
+}
+
+/// All keys deleted, and what comes instead, in one batch.
+fn replace_all(db: &Db) {
+    let mut batch = lodestore::WriteBatch::new();
+    for key in keys() {
+        batch.delete(&key);
+    }
+    batch.put(INSTEAD, b"new");
+    db.write(batch).expect("the file system is sound");
+}
+
+const INSTEAD: &[u8] = b"~";
+
+/// Makes a cursor, beside a memtable that is replaced, a batch, and a walk that
+/// remembers what it deleted. `armed` is set when the making begins.
+fn run_replaced(armed: &AtomicBool) {
+    let db = open();
+    let old = keys().split_off(KEYS / 2);
+    for key in &old {
+        db.put(key, b"old").expect("the file system is sound");
+    }
+    let writer = {
+        let db = db.clone();
+        thread::spawn(move || {
+            db.flush().expect("the file system is sound");
+            replace_all(&db);
+            drop(walk(&mut db.cursor(), false));
+        })
+    };
+    armed.store(true, Ordering::Relaxed);
+    let mut cursor = db.cursor();
+    writer.join().expect("the writer does not panic");
+    let walked = walk(&mut cursor, false);
+    let is_new = walked.contains(&INSTEAD.to_vec());
+    let expected = if is_new { vec![INSTEAD.to_vec()] } else { old };
+    assert_eq!(walked, expected, "half a batch");
+}
+
+/// A walk without a snapshot begins on memtables that others replace while it
+/// takes its number. It sees whole batches all the same: not the keys gone, as
+/// a gap says that another walk remembered, and what came instead missing.
+#[test]
+fn a_walk_sees_whole_batches_while_memtables_are_replaced() {
+    for steps in 0..CURSOR_STEPS {
+        let armed = Arc::new(AtomicBool::new(false));
+        let scheduler = OneStop::after(steps, &armed);
+        in_simulation(scheduler, move || run_replaced(&armed));
+    }
 }

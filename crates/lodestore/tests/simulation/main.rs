@@ -12,6 +12,7 @@ mod keeping;
 mod life;
 mod machine;
 mod one_step;
+mod one_stop;
 mod plan;
 mod promise;
 mod reading;
