@@ -10,7 +10,8 @@
 //!
 //! [`explore_all`] runs the smallest tests under every schedule there is.
 //!
-//! `CONCURRENCY_SCHEDULES` in the environment says how many of each way, and
+//! `CONCURRENCY_SCHEDULES` in the environment says how many of each way,
+//! `CONCURRENCY_SEED` from which on, and
 //! `CONCURRENCY_REPEAT`, as a failure prints it, which one alone.
 
 use crate::random::Random;
@@ -105,7 +106,11 @@ pub fn explore(test: &str, run: impl Fn(u64) + Send + Sync + 'static) {
             let name = Name::parse(&text);
             vec![(name.way, name.seed..name.seed + 1)]
         }
-        Err(_) => [Way::Random, Way::Pct].map(|way| (way, 1..1 + schedules())).to_vec(),
+        Err(_) => {
+            let first = number("CONCURRENCY_SEED", 1);
+            let seeds = first..first + number("CONCURRENCY_SCHEDULES", SCHEDULES);
+            [Way::Random, Way::Pct].map(|way| (way, seeds.clone())).to_vec()
+        }
     };
     let mut told = Vec::new();
     for (way, seeds) in names {
@@ -116,12 +121,10 @@ pub fn explore(test: &str, run: impl Fn(u64) + Send + Sync + 'static) {
     println!("explored {test}: {}, {:.1} s", told.join(", "), begin.elapsed().as_secs_f64());
 }
 
-fn schedules() -> u64 {
-    match std::env::var("CONCURRENCY_SCHEDULES") {
-        Err(_) => SCHEDULES,
-        Ok(text) => {
-            text.parse().unwrap_or_else(|_| panic!("CONCURRENCY_SCHEDULES={text} is no number"))
-        }
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Err(_) => default,
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")),
     }
 }
 
