@@ -75,21 +75,19 @@ pub fn make() -> Corpora {
     let mut corpora: Corpora =
         targets::TARGETS.iter().map(|target| (target.name, Files::new())).collect();
     for recipe in RECIPES {
-        for closed in [true, false] {
-            let files = recipe.make(closed).expect("memory fails nowhere");
-            let name = format!("{}-{}", recipe.name, if closed { "closed" } else { "open" });
-            let packed = archive::pack(&files);
-            let target = targets::named("database").expect("it is there");
-            assert!(packed.len() <= target.bytes_max, "{name} has {} bytes", packed.len());
-            put(&mut corpora, "database", &name, &packed);
-            put(&mut corpora, "repair", &name, &packed);
-            // Without a manifest and a log.
-            let mut tables = files.clone();
-            tables.retain(|name, _| name.ends_with(".table"));
-            put(&mut corpora, "repair", &format!("{name}-tables"), &archive::pack(&tables));
-            for (file, bytes) in &files {
-                add_file(&mut corpora, &format!("{name}-{file}"), file, bytes);
-            }
+        let files = recipe.make().expect("memory fails nowhere");
+        let name = recipe.name;
+        let packed = archive::pack(&files);
+        let target = targets::named("database").expect("it is there");
+        assert!(packed.len() <= target.bytes_max, "{name} has {} bytes", packed.len());
+        put(&mut corpora, "database", name, &packed);
+        put(&mut corpora, "repair", name, &packed);
+        // Without a manifest and a log.
+        let mut tables = files.clone();
+        tables.retain(|name, _| name.ends_with(".table"));
+        put(&mut corpora, "repair", &format!("{name}-tables"), &archive::pack(&tables));
+        for (file, bytes) in &files {
+            add_file(&mut corpora, &format!("{name}-{file}"), file, bytes);
         }
     }
     add_texts(&mut corpora);
@@ -213,7 +211,7 @@ impl Recipe {
         }
     }
 
-    fn make(&self, closed: bool) -> Result<Files> {
+    fn make(&self) -> Result<Files> {
         let fs = MemFs::new();
         let db = Db::open(DIRECTORY, self.options(&fs))?;
         let other = db.family_or_create(OTHER)?;
@@ -250,11 +248,7 @@ impl Recipe {
             }
         }
         db.wait_for_background()?;
-        if closed {
-            drop(db);
-            return Ok(files::read(&fs, DIRECTORY));
-        }
-        // As a killed process would leave it, without the room for more.
+        drop(db);
         Ok(files::read(&fs, DIRECTORY))
     }
 }

@@ -46,13 +46,21 @@ pub(crate) fn describe(file: &dyn ReadableFile, path: &Path) -> Result<Descripti
     let section = footer.section(tag::PROPERTIES).ok_or_else(missing)?;
     let stored = format::read_section(file, section, footer.id, path)?;
     let stated = Properties::decode(&stored, section.offset, path)?;
-    let meta = TableMeta {
+    let meta = meta(&footer, bytes, &stated);
+    let Properties { order_name, family, prefix_extractor, .. } = stated;
+    Ok(Description { footer, meta, order_name, family, prefix_extractor })
+}
+
+/// What a manifest says of a table of `bytes` bytes, without number and time
+/// of creation.
+pub(super) fn meta(footer: &Footer, bytes: u64, stated: &Properties) -> TableMeta {
+    TableMeta {
         id: footer.id,
         bytes,
         checksum: footer.witness,
         format: TableFormat::Native,
-        smallest: stated.smallest,
-        largest: stated.largest,
+        smallest: stated.smallest.clone(),
+        largest: stated.largest.clone(),
         sequence_min: stated.sequence_min,
         sequence_max: stated.sequence_max,
         entries: stated.entries,
@@ -61,7 +69,5 @@ pub(crate) fn describe(file: &dyn ReadableFile, path: &Path) -> Result<Descripti
         key_bytes: stated.key_bytes,
         value_bytes: stated.value_bytes,
         ..TableMeta::default()
-    };
-    let Properties { order_name, family, prefix_extractor, .. } = stated;
-    Ok(Description { footer, meta, order_name, family, prefix_extractor })
+    }
 }

@@ -24,6 +24,7 @@ use super::Checked;
 use super::block::Block;
 use super::codec::{self, TRAILER_BYTES};
 use super::cursor::TableCursor;
+use super::describe;
 use super::dictionary::Dictionary;
 use super::directory::{Directory, Source};
 use super::filter;
@@ -135,6 +136,11 @@ impl Table {
             let (stored, given) = (&properties.order_name, order.name());
             let what = format!("{} is in the order {stored}, not {given}", path.display());
             return Err(Error::invalid(what));
+        }
+        if !is_described_by(meta, describe::meta(&footer, length, &properties)) {
+            let what =
+                "the manifest has other bounds or counts of this table than it states itself";
+            return Err(Error::corruption(&path, section.offset, what));
         }
         let directory = Directory::load(&source, &properties, meta, &order)?;
         let range_deletes = load_range_deletes(&source, meta, &order)?;
@@ -347,6 +353,18 @@ impl Table {
             Some(block) => Ok(locator.locate(self, block, context)?.place.offset),
         }
     }
+}
+
+/// True if `meta` is what a manifest has to say of a table that says `own` of
+/// itself. Lookups go by the manifest: with other bounds they would miss keys.
+fn is_described_by(meta: &TableMeta, own: TableMeta) -> bool {
+    let own = match meta.sequence_override {
+        Some(sequence) => own.with_sequence(sequence),
+        None => own,
+    };
+    let bounds = |of: &TableMeta| (of.smallest.clone(), of.largest.clone());
+    let counts = |of: &TableMeta| (of.sequence_min, of.sequence_max, of.range_tombstones);
+    bounds(meta) == bounds(&own) && counts(meta) == counts(&own)
 }
 
 fn hits_of(kind: BlockKind) -> Counter {

@@ -303,8 +303,8 @@ fn building_is_deterministic() {
 fn an_overriding_sequence_number_replaces_all() {
     let entries: Vec<Entry> =
         (0..200u64).map(|i| (i.to_be_bytes().to_vec(), trailer(i, Kind::Put), vec![7])).collect();
-    let (bytes, mut meta) = build(&entries, &settings(400, Compression::Lz4));
-    meta.sequence_override = Some(77);
+    let (bytes, meta) = build(&entries, &settings(400, Compression::Lz4));
+    let meta = meta.with_sequence(77);
     let table = open(bytes, &meta, &KeyOrder::Bytewise).unwrap();
     table.verify(&context()).unwrap();
     let expected: Vec<Entry> = entries
@@ -319,8 +319,8 @@ fn an_overriding_sequence_number_replaces_all() {
         (b"k".to_vec(), trailer(2, Kind::Put), vec![]),
         (b"k".to_vec(), trailer(1, Kind::Put), vec![]),
     ];
-    let (bytes, mut meta) = build(&twice, &settings(400, Compression::Lz4));
-    meta.sequence_override = Some(77);
+    let (bytes, meta) = build(&twice, &settings(400, Compression::Lz4));
+    let meta = meta.with_sequence(77);
     let table = open(bytes, &meta, &KeyOrder::Bytewise).unwrap();
     assert!(table.read_block(block_ref(&table, 0), &context()).unwrap_err().is_corruption());
 }
@@ -497,5 +497,23 @@ fn partitions_are_read_as_blocks_are() {
     }
     for kind in [BlockKind::Data, BlockKind::Index, BlockKind::Filter] {
         assert!(context.cache.used_bytes_of(kind) > 0, "{kind:?}");
+    }
+}
+
+/// A manifest that has other bounds of a table than it states itself would make
+/// lookups miss keys: the table is refused.
+#[test]
+fn a_table_with_other_bounds_in_the_manifest_is_refused() {
+    let entries: Vec<Entry> =
+        (0..20u64).map(|i| (i.to_be_bytes().to_vec(), trailer(i, Kind::Put), vec![7])).collect();
+    let (bytes, meta) = build(&entries, &settings(400, Compression::None));
+    assert!(open(bytes.clone(), &meta, &KeyOrder::Bytewise).is_ok());
+    let mut later = meta.clone();
+    later.smallest.user_key = 3u64.to_be_bytes().to_vec();
+    let mut older = meta.clone();
+    older.sequence_max = 5;
+    for wrong in [later, older] {
+        let refused = open(bytes.clone(), &wrong, &KeyOrder::Bytewise).unwrap_err();
+        assert!(refused.is_corruption(), "{refused}");
     }
 }
