@@ -19,8 +19,8 @@ struct Writing {
     round: AtomicU64,
 }
 
-fn write(writing: &Writing, _: Random) {
-    for round in 1..=ROUNDS {
+fn write(writing: &Writing, rounds: std::ops::RangeInclusive<u64>) {
+    for round in rounds {
         for key in 0..KEYS {
             writing.db.put(&[key], &round.to_le_bytes()).expect("memory takes it");
         }
@@ -67,6 +67,9 @@ fn check(rounds: &[u64], least: u64) {
 
 fn read(writing: &Writing, mut random: Random) {
     let mut newest = vec![0; usize::from(KEYS)];
+    // Held while all that it sees is written over, flushed and compacted.
+    let held = ReadOptions::at(&writing.db.snapshot());
+    let shown = walk(writing, held.clone());
     for _ in 0..3 {
         let least = writing.round.load(Ordering::SeqCst);
         match random.below(3) {
@@ -86,6 +89,7 @@ fn read(writing: &Writing, mut random: Random) {
             }
         }
     }
+    assert_eq!(walk(writing, held), shown, "a snapshot changes");
 }
 
 fn table_files(fs: &MemFs) -> usize {
@@ -109,11 +113,16 @@ fn readers_keep_what_they_look_at() {
         options.family.level0_compaction_files = 2;
         let db = Db::open(DIRECTORY, options).expect("memory opens");
         let writing = Arc::new(Writing { db: db.clone(), round: AtomicU64::new(0) });
+        write(&writing, 1..=1);
         let beside = |work: fn(&Writing, Random), number: u64| {
             let (writing, random) = (Arc::clone(&writing), Random::new(seed << 8 | number));
             thread::spawn(move || work(&writing, random))
         };
-        let threads = [beside(write, 1), beside(compact, 2), beside(read, 3)];
+        let threads = [
+            beside(|writing, _| write(writing, 2..=ROUNDS), 1),
+            beside(compact, 2),
+            beside(read, 3),
+        ];
         threads.into_iter().for_each(|thread| thread.join().expect("nobody panics"));
         check(&walk(&writing, ReadOptions::default()), ROUNDS);
         count.note(db.statistics().get(Counter::Compactions) > 0);
