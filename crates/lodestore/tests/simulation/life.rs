@@ -29,7 +29,7 @@ pub struct Size {
     pub one_in: usize,
     /// Ways of losing power at each of these moments.
     pub power_losses: u64,
-    /// Crash also after each call of each recovery.
+    /// Crash also after each call of one recovery at each of these moments.
     pub again: bool,
 }
 
@@ -131,13 +131,15 @@ impl Life {
 
     /// All crashes at the moments that were kept.
     fn try_crashes(&mut self, incarnation: Incarnation) {
-        let care = Care { seed: self.seed, trouble: self.trouble, again: self.size.again };
+        let care = Care { seed: self.seed, trouble: self.trouble };
         for moment in &incarnation.moments {
             let seed = self.random.word();
             let mut promises = self.promises.clone();
             promises.events.truncate(moment.events);
             let mut left = moment.crashes(seed, self.size.power_losses, &mut self.report);
             left.iter_mut().for_each(|left| left.is_busy &= incarnation.writers >= 2);
+            let one = self.random.below(left.len());
+            left[one].again = self.size.again && self.trouble != Trouble::Misdirected;
             let (_, report) = recover_all(care, &promises, left, seed);
             self.report.add(&report);
         }
@@ -150,8 +152,8 @@ impl Life {
             Crash::Kill => self.disk.kill(),
             Crash::PowerLoss => self.disk.crash(self.random.word()),
         };
-        let left = Left { disk: disk.fork(), crash, is_busy: false };
-        let care = Care { seed: self.seed, trouble: self.trouble, again: false };
+        let left = Left { disk: disk.fork(), crash, is_busy: false, again: false };
+        let care = Care { seed: self.seed, trouble: self.trouble };
         let seed = self.random.word();
         let (mut states, report) = recover_all(care, &self.promises, vec![left], seed);
         self.report.add(&report);

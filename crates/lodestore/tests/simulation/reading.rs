@@ -11,6 +11,9 @@ use std::ops::Bound;
 use testkit::load::{APPEND, COUNT, difference_in};
 use testkit::random::Random;
 
+/// Steps of one walk to and fro.
+const WALK_STEPS: u64 = 48;
+
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Reads `rounds` snapshots.
@@ -45,7 +48,7 @@ fn read_snapshot(
     state.go_on_to(crew.seed, kept);
     let call = pair.call_at(&at)?;
     // Again after a while, when flushes and compactions may have moved it.
-    for look in 0..3 {
+    for look in 0..4 {
         let name = *random.pick(&["default", APPEND, COUNT]);
         let family = db.family(name).expect("it was created");
         let none = Entries::new();
@@ -114,7 +117,7 @@ fn look_up(
 fn walk(family: &Family, at: &ReadOptions, expected: &Entries, random: &mut Random) -> Result<u64> {
     let mut cursor = family.cursor_with(at.clone());
     let mut place: Option<&Vec<u8>> = None;
-    for _ in 0..16 {
+    for _ in 0..WALK_STEPS {
         place = match (random.below(4), place) {
             (0, Some(key)) | (1, Some(key)) => {
                 cursor.next();
@@ -139,7 +142,7 @@ fn walk(family: &Family, at: &ReadOptions, expected: &Entries, random: &mut Rand
         cursor.status()?;
         check_place(&cursor, place, expected);
     }
-    Ok(16)
+    Ok(WALK_STEPS)
 }
 
 fn check_place(cursor: &DbCursor, place: Option<&Vec<u8>>, expected: &Entries) {

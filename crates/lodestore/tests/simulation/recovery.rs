@@ -34,6 +34,8 @@ pub struct Left {
     pub crash: Crash,
     /// Two writers or more, and a compaction, were interrupted.
     pub is_busy: bool,
+    /// Crash again after each call of the recovery.
+    pub again: bool,
 }
 
 impl Moment {
@@ -41,7 +43,7 @@ impl Moment {
     /// of the last write, and `power_losses` ways of losing power.
     pub fn crashes(&self, seed: u64, power_losses: u64, report: &mut Report) -> Vec<Left> {
         let is_busy = self.in_compaction;
-        let killed = |disk| Left { disk, crash: Crash::Kill, is_busy };
+        let killed = |disk| Left { disk, crash: Crash::Kill, is_busy, again: false };
         let mut left = vec![killed(self.disk.fork())];
         report.kills += 1;
         let torn = self.disk.fork();
@@ -51,7 +53,7 @@ impl Moment {
         }
         for loss in 0..power_losses {
             let disk = self.disk.fork().crash(seed ^ loss << 40);
-            left.push(Left { disk, crash: Crash::PowerLoss, is_busy });
+            left.push(Left { disk, crash: Crash::PowerLoss, is_busy, again: false });
         }
         report.power_losses += power_losses;
         report.crashes_in_compactions += left.len() as u64 * u64::from(self.in_compaction);
@@ -59,15 +61,13 @@ impl Moment {
     }
 }
 
-/// How thoroughly recoveries are tried.
+/// The life whose crashes these are.
 #[derive(Clone, Copy, Debug)]
 pub struct Care {
     /// Of the life.
     pub seed: u64,
     /// What may have gone wrong before the crash.
     pub trouble: Trouble,
-    /// Crash again after each call of the recovery.
-    pub again: bool,
 }
 
 /// Recovers each in turn. The states that were found.
@@ -102,7 +102,7 @@ fn recover(
     report: &mut Report,
 ) -> Option<State> {
     let moments: Arc<Mutex<Vec<MemFs>>> = Arc::default();
-    let is_opening = Arc::new(AtomicBool::new(care.again));
+    let is_opening = Arc::new(AtomicBool::new(left.again));
     let watch = {
         let (disk, moments, is_opening) =
             (left.disk.clone(), Arc::clone(&moments), Arc::clone(&is_opening));
@@ -179,11 +179,10 @@ fn recover_again(
     seed: u64,
     report: &mut Report,
 ) {
-    let care = Care { again: false, ..care };
     let lost = disk.fork().crash(seed);
     for (disk, crash) in [(disk, Crash::Kill), (lost, Crash::PowerLoss)] {
         let worst = if left.crash == Crash::Kill { crash } else { Crash::PowerLoss };
-        let again = Left { disk, crash: worst, is_busy: false };
+        let again = Left { disk, crash: worst, is_busy: false, again: false };
         report.recoveries_of_recoveries += 1;
         let state = recover(care, promises, &again, seed, report).expect("nothing is damaged");
         // What the first crash left is durable, or nothing has lost power.
