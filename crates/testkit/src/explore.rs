@@ -32,6 +32,12 @@ const ALL_MAX: usize = 200_000;
 /// Moments, at most, at which the running thread falls behind all others.
 const FALLS_MAX: usize = 4;
 
+/// How often, by schedules in turn, a thread may yield before it falls behind the
+/// others. A thread that waits by polling yields, and must fall; one that calls
+/// the file system in memory yields too, and if it always fell, none would ever
+/// run for long while another stands still.
+const YIELDS_MAX: [u64; 3] = [1, 16, 256];
+
 /// How the next thread is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -214,6 +220,10 @@ struct Chooser {
     falls: Vec<usize>,
     /// Below all priorities that were given.
     lowest: u64,
+    /// How often each task has yielded since it last fell.
+    yields: Vec<u64>,
+    /// A task that has yielded so often falls.
+    yields_max: u64,
 }
 
 impl Chooser {
@@ -234,6 +244,8 @@ impl Chooser {
             priorities: Vec::new(),
             falls: Vec::new(),
             lowest: 1 << 63,
+            yields: Vec::new(),
+            yields_max: 1,
         }
     }
 
@@ -243,6 +255,8 @@ impl Chooser {
         self.steps = 0;
         self.priorities.clear();
         self.lowest = 1 << 63;
+        self.yields.clear();
+        self.yields_max = YIELDS_MAX[(seed % YIELDS_MAX.len() as u64) as usize];
         let length = self.length.unwrap_or(1).max(1);
         let count = self.random.between(1, FALLS_MAX);
         self.falls = (0..count).map(|_| self.random.below(length)).collect();
@@ -257,10 +271,15 @@ impl Chooser {
         let last = runnable.iter().map(|task| usize::from(task.id())).max().expect("some can run");
         while self.priorities.len() <= last {
             self.priorities.push(self.random.word() | 1 << 63);
+            self.yields.push(0);
         }
-        let falls = yields || self.falls.contains(&self.steps);
-        if let Some(current) = current.filter(|_| falls) {
-            self.fall(current);
+        if let Some(current) = current {
+            let yielded = &mut self.yields[usize::from(current)];
+            *yielded += u64::from(yields);
+            if *yielded >= self.yields_max || self.falls.contains(&self.steps) {
+                *yielded = 0;
+                self.fall(current);
+            }
         }
         let priority = |task: &&&Task| self.priorities[usize::from(task.id())];
         runnable.iter().max_by_key(priority).expect("some can run").id()

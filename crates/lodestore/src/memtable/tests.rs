@@ -338,7 +338,7 @@ fn concurrent(order: KeyOrder, count: u64, key: impl Fn(u64) -> Vec<u8> + Sync) 
     let (memtable, mut writer) = Memtable::new(order.clone(), &Account::unlimited());
     let published = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        for forward in [true, false] {
+        let readers = [true, false].map(|forward| {
             let (memtable, published, key, order) = (&memtable, &published, &key, &order);
             scope.spawn(move || {
                 loop {
@@ -356,12 +356,14 @@ fn concurrent(order: KeyOrder, count: u64, key: impl Fn(u64) -> Vec<u8> + Sync) 
                         return;
                     }
                 }
-            });
-        }
+            })
+        });
         for i in 0..count {
             writer.insert(&key(i), trailer(i, Kind::Put), &i.to_le_bytes());
             published.store(i + 1, Release);
         }
+        // ThreadSanitizer sees a join, not the end of the scope.
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
 }
 

@@ -61,9 +61,14 @@ fn jobs_do_not_wait_while_a_thread_is_free() {
                     thread::yield_now();
                 }
             });
+            let coming = Arc::clone(&came);
             scheduler.submit(lane, move || {
-                came.fetch_add(1, Ordering::SeqCst);
+                coming.fetch_add(1, Ordering::SeqCst);
             });
+            // The end of the scheduler would wake all threads.
+            while came.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
         });
     }
 }

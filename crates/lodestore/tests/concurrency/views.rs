@@ -135,3 +135,45 @@ fn readers_keep_what_they_look_at() {
     });
     compacted.check("compactions beside readers");
 }
+
+/// A key that is written over and flushed is found at every moment, by each way
+/// of reading, and never in an older state than before. That asks for the view
+/// first and the visible number after it.
+#[test]
+fn a_key_that_is_written_over_is_always_found() {
+    explore("views, one key", |seed| {
+        let db = Db::open(DIRECTORY, options(&MemFs::new(), seed)).expect("memory opens");
+        db.put(b"key", &1u64.to_le_bytes()).expect("memory takes it");
+        let reader = {
+            let db = db.clone();
+            thread::spawn(move || {
+                let mut newest = 1;
+                for _ in 0..3 {
+                    let found = read_key(&db, seed / 3 % 3);
+                    assert!(found.is_some_and(|n| n >= newest), "{found:?} after {newest}");
+                    newest = found.unwrap_or_default();
+                }
+            })
+        };
+        for round in 2..=3u64 {
+            db.put(b"key", &round.to_le_bytes()).expect("memory takes it");
+            db.flush().expect("memory takes it");
+        }
+        reader.join().expect("nobody panics");
+    });
+}
+
+fn read_key(db: &Db, way: u64) -> Option<u64> {
+    match way {
+        0 => db.get(b"key").expect("memory can be read").map(|value| number(&value)),
+        1 => {
+            let found = db.multi_get(&[&b"key"[..], b"other"]).swap_remove(0);
+            found.expect("memory can be read").map(|value| number(&value))
+        }
+        _ => {
+            let mut cursor = db.cursor();
+            cursor.first();
+            cursor.valid().then(|| number(cursor.value()))
+        }
+    }
+}
