@@ -8,7 +8,9 @@ use std::path::Path;
 
 use crate::coding::{Reader, put_slice, put_varint};
 use crate::error::{Error, Result};
-use crate::key::{InternalKey, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, Trailer, trailer};
+use crate::key::{
+    InternalKey, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, Trailer, trailer,
+};
 use crate::range_deletes::Fragments;
 
 use super::TableFamily;
@@ -130,6 +132,10 @@ impl Properties {
                 let what = format!("table with an unknown property {number}");
                 return Err(Error::incompatible(path, what));
             }
+        }
+        if properties.sequence_max > SEQUENCE_MAX {
+            let what = format!("properties with the sequence number {}", properties.sequence_max);
+            return Err(Error::corruption(path, offset, what));
         }
         Ok(properties)
     }

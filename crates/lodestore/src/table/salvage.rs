@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::checksum::{Crc32c, context};
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
-use crate::key::{FileId, KeyOrder, Trailer};
+use crate::key::{FileId, KeyOrder, SequenceNumber, Trailer, sequence_of};
 use crate::range_deletes::Fragments;
 use crate::sync::Arc;
 
@@ -197,10 +197,13 @@ impl Source<'_> {
         let section = self.section(tag::RANGE_DELETES)?;
         let deletes = section.and_then(|bytes| range_section::decode(&bytes, self.order).ok());
         let deletes = deletes.filter(|deletes| deletes.count() == meta.range_tombstones);
-        Ok(match meta.sequence_override {
+        let deletes = match meta.sequence_override {
             Some(sequence) => deletes.and_then(|deletes| deletes.with_sequence(sequence)),
             None => deletes,
-        })
+        };
+        let are_known =
+            |deletes: &Fragments| deletes.deletes().all(|delete| has_number(meta, delete.sequence));
+        Ok(deletes.filter(are_known))
     }
 
     /// The end of the block at `at`: where its checksum is right.
@@ -248,6 +251,10 @@ impl Source<'_> {
     }
 }
 
+fn has_number(meta: &TableMeta, sequence: SequenceNumber) -> bool {
+    (meta.sequence_min..=meta.sequence_max).contains(&sequence)
+}
+
 /// The way through the entries.
 struct Walk<'a, 'v> {
     meta: &'a TableMeta,
@@ -260,7 +267,9 @@ struct Walk<'a, 'v> {
 }
 
 impl Walk<'_, '_> {
-    /// True if the block's entries come after those before, and are in order.
+    /// True if the block's entries come after those before, are in order, and
+    /// have numbers that the table is known to have: lookups in level 0 go by
+    /// these.
     fn follows(&self, block: &Block, order: &KeyOrder) -> bool {
         let (layout, bytes) = (block.layout(), &block.bytes()[..]);
         let mut last = self.last.clone();
@@ -271,7 +280,7 @@ impl Walk<'_, '_> {
                 order.compare_entries((last, *before), (&key, trailer)).is_lt()
             });
             last = Some((key, trailer));
-            follows
+            follows && has_number(self.meta, sequence_of(trailer))
         })
     }
 
