@@ -162,11 +162,15 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Counts a job that took `bytes` off writers' hands.
+    /// Counts a job that took `bytes` off writers' hands. None weighs more than
+    /// all that is remembered: one that a sleeping machine interrupted must not
+    /// make writers crawl for as long as it slept.
     pub(crate) fn add(&mut self, begin: Duration, end: Duration, bytes: u64) {
-        self.seconds += end.saturating_sub(begin.max(self.until)).as_secs_f64();
+        let seconds = end.saturating_sub(begin.max(self.until)).as_secs_f64();
+        let weight = (REMEMBERED_SECONDS / seconds).min(1.0);
         self.until = self.until.max(end);
-        self.bytes += bytes as f64;
+        self.seconds += seconds * weight;
+        self.bytes += bytes as f64 * weight;
         if self.seconds > REMEMBERED_SECONDS {
             self.seconds /= 2.0;
             self.bytes /= 2.0;

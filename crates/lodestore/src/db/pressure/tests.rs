@@ -121,6 +121,17 @@ fn meters_measure_work_and_not_idle_time() {
     assert!((meter.bytes_per_second() / 1e7 - 1.0).abs() < 0.1);
 }
 
+/// A machine that slept for a day in the middle of a job has not become slow.
+#[test]
+fn a_clock_that_jumps_within_a_job_does_not_make_writers_crawl() {
+    let seconds = Duration::from_secs;
+    let mut meter = Meter::default();
+    (0..100).for_each(|start| meter.add(seconds(start), seconds(start + 1), 10_000_000));
+    let before = meter.bytes_per_second();
+    meter.add(seconds(100), seconds(100 + 86_400), 10_000_000);
+    assert!(meter.bytes_per_second() > before / 4.0, "{}", meter.bytes_per_second());
+}
+
 /// A database as simple as can be: one flush and one compaction of level 0 at
 /// a time, each with a speed, and a writer that writes as fast as it may.
 struct Model {
