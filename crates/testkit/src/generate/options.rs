@@ -20,7 +20,7 @@ const LAYOUT: [&str; 11] = [
 ];
 
 /// The same history with other layouts of the data, which follow from `seed`:
-/// each opening takes other values where it sets one of [`LAYOUT`].
+/// each opening takes other values where it sets one that only decides that.
 pub fn with_other_options(history: &[Command], seed: u64) -> Vec<Command> {
     let mut generator = Generator::new(seed, Shape::default());
     let mut history = history.to_vec();

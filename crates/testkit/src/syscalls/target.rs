@@ -117,7 +117,7 @@ fn mark() {
     let _ = std::os::unix::process::parent_id();
 }
 
-/// The call by which [`mark`] is known.
+/// The call by which a mark is known.
 pub const MARK: &str = "getppid";
 
 /// What was reported; an error of the system must not look like another one.
