@@ -10,6 +10,7 @@ use lodestore::{
     Result, Scheduler, WriteBatch, WriteOptions,
 };
 use testkit::files::Files;
+use testkit::golden;
 
 use crate::files::{self, DIRECTORY};
 use crate::{archive, targets};
@@ -232,7 +233,9 @@ impl Recipe {
             db.flush_all()?;
             if part == 0 {
                 other.compact_range(None, None)?;
+                golden::settle(&db, &fs);
                 db.compact_range(None, None)?;
+                golden::settle(&db, &fs);
             }
         }
         for n in 0..4 {
@@ -247,7 +250,7 @@ impl Recipe {
                 other.flush()?;
             }
         }
-        db.wait_for_background()?;
+        golden::settle(&db, &fs);
         drop(db);
         Ok(files::read(&fs, DIRECTORY))
     }

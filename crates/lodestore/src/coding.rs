@@ -4,6 +4,10 @@
 /// Bytes that the longest varint of 64 bits takes.
 pub(crate) const VARINT64_BYTES_MAX: usize = 10;
 
+/// No database counts files or edits this far. A stored number beyond it is
+/// refused, so that adding to a counter never overflows.
+pub(crate) const COUNTER_MAX: u64 = u64::MAX >> 1;
+
 pub(crate) fn put_u16(out: &mut Vec<u8>, value: u16) {
     out.extend_from_slice(&value.to_le_bytes());
 }

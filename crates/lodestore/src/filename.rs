@@ -17,6 +17,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::coding::COUNTER_MAX;
+
 pub(crate) const CURRENT: &str = "CURRENT";
 pub(crate) const LOCK: &str = "LOCK";
 /// What an open database publishes of itself, for other processes to look at.
@@ -110,9 +112,11 @@ impl FileKind {
     }
 }
 
+/// `None` also for digits that we do not write: a second name of one number
+/// would be a second file of that number.
 fn number(digits: &str) -> Option<u64> {
-    let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    all_digits.then(|| digits.parse().ok())?
+    let number = digits.parse().ok()?;
+    (number <= COUNTER_MAX && format!("{number:06}") == digits).then_some(number)
 }
 
 #[cfg(test)]
@@ -132,9 +136,21 @@ mod tests {
         assert_eq!(parse(&name(temporary_path(directory, 1))), Some(FileKind::Temporary(1)));
         assert_eq!(parse(&name(options_path(directory, 15))), Some(FileKind::Options(15)));
         assert_eq!(parse(&manifest_name(3)), Some(FileKind::Manifest(3)));
+        // No database counts so far: whoever goes on from there must not overflow.
+        assert_eq!(parse(&manifest_name(COUNTER_MAX)), Some(FileKind::Manifest(COUNTER_MAX)));
+        assert_eq!(parse(&manifest_name(COUNTER_MAX + 1)), None);
         for foreign in ["", "x", "000001.ldb", "1.wal.bak", "-1.wal", "+1.wal", "MANIFEST-", "LOG"]
         {
             assert_eq!(parse(foreign), None, "{foreign}");
         }
+    }
+
+    /// A number has one name: no two files of a directory can have the same.
+    #[test]
+    fn a_second_name_of_a_number_is_foreign() {
+        for foreign in ["1.wal", "0000001.table", "+00001.tmp", "MANIFEST-1", "OPTIONS-0000001"] {
+            assert_eq!(parse(foreign), None, "{foreign}");
+        }
+        assert_eq!(parse("1234567.table"), Some(FileKind::Table(1_234_567)));
     }
 }

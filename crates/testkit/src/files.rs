@@ -57,9 +57,17 @@ pub fn without_locks(files: &Files) -> Files {
 /// What the background work or listing gives, in words.
 pub fn stray_tables(db: &Db, fs: &dyn Fs, pause: impl Fn()) -> Result<usize, String> {
     db.wait_for_background().map_err(|error| error.to_string())?;
+    stray_tables_left(db, fs, pause)
+}
+
+/// The same when no background work can be under way.
+///
+/// # Errors
+/// What listing gives, in words.
+pub fn stray_tables_left(db: &Db, fs: &dyn Fs, pause: impl Fn()) -> Result<usize, String> {
     let mut stray = 0;
     // A thread that has just ended its work may still hold a last reference.
-    for _ in 0..1_000 {
+    for _ in 0..10_000 {
         let families = db.family_names().into_iter().filter_map(|name| db.family(&name));
         let levels = families.flat_map(|family| family.stats().levels);
         let live: usize = levels.map(|level| level.files).sum();

@@ -49,23 +49,39 @@ impl Trace {
         detail: u64,
         work: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
-        self.note(call, path, detail);
-        let result = work();
+        self.note(&[(call, path)], detail);
+        self.done(call, path, work())
+    }
+
+    /// The same for a call with two names: both are noted before any other call.
+    fn naming(
+        &self,
+        call: &'static str,
+        [from, to]: [&Path; 2],
+        work: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.note(&[(call, from), ("to", to)], 0);
+        self.done(call, from, work())
+    }
+
+    fn done<T>(&self, call: &'static str, path: &Path, result: io::Result<T>) -> io::Result<T> {
         if let Some(watch) = &self.watch {
             watch(call, path);
         }
         result
     }
 
-    fn note(&self, call: &'static str, path: &Path, detail: u64) {
-        if let Some(calls) = &self.calls {
-            let mut calls = calls.lock().expect("no one panics while noting");
-            calls.push((call, path.to_path_buf()));
+    fn note(&self, calls: &[(&'static str, &Path)], detail: u64) {
+        if let Some(kept) = &self.calls {
+            let mut kept = kept.lock().expect("no one panics while noting");
+            kept.extend(calls.iter().map(|&(call, path)| (call, path.to_path_buf())));
         }
         let mut hash = self.hash.lock().expect("no one panics while noting");
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        let (before, detail) = (hash.to_le_bytes(), detail.to_le_bytes());
-        *hash = digest(&[&before, &detail, call.as_bytes(), name].concat());
+        for (call, path) in calls {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            let (before, detail) = (hash.to_le_bytes(), detail.to_le_bytes());
+            *hash = digest(&[&before, &detail, call.as_bytes(), name].concat());
+        }
     }
 }
 
@@ -140,15 +156,11 @@ impl Fs for TraceFs {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let result = self.trace.changing("rename", from, 0, || self.inner.rename(from, to));
-        self.trace.note("to", to, 0);
-        result
+        self.trace.naming("rename", [from, to], || self.inner.rename(from, to))
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let result = self.trace.changing("link", from, 0, || self.inner.hard_link(from, to));
-        self.trace.note("to", to, 0);
-        result
+        self.trace.naming("link", [from, to], || self.inner.hard_link(from, to))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
@@ -183,7 +195,7 @@ impl WritableFile for TraceFile {
     fn sync(&mut self) -> io::Result<()> {
         let result = self.trace.changing("sync", &self.path, 0, || self.inner.sync());
         if result.is_err() {
-            self.trace.note("failed-sync", &self.path, 0);
+            self.trace.note(&[("failed-sync", &self.path)], 0);
         }
         result
     }

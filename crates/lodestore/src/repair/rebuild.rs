@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::batch::{FamilyId, WriteBatch};
 use crate::budget::{Account, Charge, Item};
+use crate::coding::COUNTER_MAX;
 use crate::compact::pick::BOTTOM;
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
@@ -52,7 +53,7 @@ pub(super) fn write(damaged: &Repair, target: &Path) -> Result<()> {
         predecessor: previous.id,
         created_unix_seconds: system_unix_seconds(),
         // The log may know of edits that no manifest has any more.
-        edit: previous.edit.max(damaged.log.manifest_edit),
+        edit: previous.edit.max(damaged.log.manifest_edit.min(COUNTER_MAX)),
         ..previous
     };
     let next_number = AtomicU64::new(next + 1);

@@ -95,6 +95,11 @@ impl Layout {
         if count == 0 || head_bytes > 8 || sequence_bytes > 7 || flags & !flag::KNOWN != 0 {
             return None;
         }
+        // Entries that differ have bytes of their own; four billion that take
+        // none would keep a reader busy for ever.
+        if count > raw_bytes {
+            return None;
+        }
         let mut layout = Layout {
             count,
             flags,

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::coding::COUNTER_MAX;
 use crate::key::{InternalKey, SequenceNumber};
 use crate::table::meta::TableMeta;
 use crate::version::edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
@@ -109,7 +110,7 @@ impl State {
         }
         // These never go back: an edit may have been prepared before another
         // that was applied earlier.
-        let bound = edit.next_file_number.unwrap_or(0);
+        let bound = in_range(edit.next_file_number.unwrap_or(0))?;
         self.next_file_number = self.next_file_number.max(bound);
         self.last_sequence = self.last_sequence.max(edit.last_sequence.unwrap_or(0));
         self.next_family_id = self.next_family_id.max(edit.next_family_id.unwrap_or(0));
@@ -249,7 +250,13 @@ fn check_level(level: usize) -> Result<(), String> {
 }
 
 fn after(number: u64) -> Result<u64, String> {
-    number.checked_add(1).ok_or_else(|| "file numbers are used up".to_string())
+    in_range(number).map(|number| number + 1)
+}
+
+fn in_range(number: u64) -> Result<u64, String> {
+    Some(number)
+        .filter(|number| *number <= COUNTER_MAX)
+        .ok_or_else(|| format!("the file number {number} is out of range"))
 }
 
 #[cfg(test)]
@@ -389,6 +396,8 @@ mod tests {
             add(1, 0, 50),
             add(0, 1, 10),
             add(0, 1, u64::MAX),
+            add(0, 1, COUNTER_MAX + 1),
+            VersionEdit { next_file_number: Some(u64::MAX), ..VersionEdit::default() },
             delete(0, 1, 10),
             delete(0, 0, 50),
             delete(9, 0, 10),

@@ -34,7 +34,7 @@
 use std::path::Path;
 
 use crate::checksum::crc32c;
-use crate::coding::{Reader, put_u16, put_u32, put_u64, put_u128};
+use crate::coding::{COUNTER_MAX, Reader, put_u16, put_u32, put_u64, put_u128};
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
@@ -178,7 +178,9 @@ impl SegmentHeader {
             checksum: reader.u32()?,
         };
         // Going back from segment to segment must come to an end.
-        let valid = first_sequence <= SEQUENCE_MAX && predecessor.number < number;
+        let valid = first_sequence <= SEQUENCE_MAX
+            && predecessor.number < number
+            && number.max(manifest_edit) <= COUNTER_MAX;
         let predecessor = (predecessor.number != 0).then_some(predecessor);
         let header = SegmentHeader {
             number,

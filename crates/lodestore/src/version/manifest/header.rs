@@ -23,7 +23,7 @@
 use std::path::Path;
 
 use crate::checksum::crc32c;
-use crate::coding::{Reader, put_u32, put_u64, put_u128};
+use crate::coding::{COUNTER_MAX, Reader, put_u32, put_u64, put_u128};
 use crate::error::{Error, Result};
 use crate::key::FileId;
 use crate::version::manifest::ManifestIdentity;
@@ -102,6 +102,9 @@ impl Header {
         if header.features.incompatible != 0 {
             let what = format!("features {:#x} are not known", header.features.incompatible);
             return Err(Error::incompatible(path, what));
+        }
+        if header.identity.edit > COUNTER_MAX || header.identity.number > COUNTER_MAX {
+            return Err(Error::corruption(path, 88, "the header's numbers are out of range"));
         }
         Ok(header)
     }
