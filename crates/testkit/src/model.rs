@@ -37,12 +37,14 @@ struct Opened {
 pub struct Database {
     families: BTreeMap<String, Family>,
     sequence: u64,
+    /// Single deletes of keys that may not be removed by one.
+    single_deletes_amiss: usize,
 }
 
 impl Default for Database {
     fn default() -> Database {
         let families = BTreeMap::from([(DEFAULT_FAMILY.to_string(), Family::default())]);
-        Database { families, sequence: 0 }
+        Database { families, sequence: 0, single_deletes_amiss: 0 }
     }
 }
 
@@ -58,6 +60,7 @@ struct Family {
 enum Stored {
     Put(Value),
     Delete,
+    SingleDelete,
     Merge(Value),
 }
 
@@ -111,13 +114,7 @@ impl Database {
             let order = self.family(&changes[0].family)?.schema.order;
             let is_entry = |change: &&Change| !matches!(change.action, Action::DeleteRange(_));
             let keys: Vec<Key> = changes.iter().filter(is_entry).map(|c| c.key.bytes()).collect();
-            let says_something = |change: &Change| match &change.action {
-                Action::DeleteRange(end) => end.bytes() != change.key.bytes(),
-                _ => true,
-            };
-            if !keys.is_sorted_by(|a, b| order.compare(a, b).is_lt())
-                || !changes.iter().any(says_something)
-            {
+            if !keys.is_sorted_by(|a, b| order.compare(a, b).is_lt()) || says_nothing(changes) {
                 return invalid();
             }
         }
@@ -149,7 +146,11 @@ impl Database {
         let family = self.families.get_mut(family).expect("it was checked");
         let stored = match action {
             Action::Put(value) => Stored::Put(value.bytes()),
-            Action::Delete | Action::SingleDelete => Stored::Delete,
+            Action::Delete => Stored::Delete,
+            Action::SingleDelete => {
+                self.single_deletes_amiss += usize::from(!family.may_single_delete(&key.bytes()));
+                Stored::SingleDelete
+            }
             Action::Merge(operand) => Stored::Merge(operand.bytes()),
             Action::DeleteRange(end) => {
                 let range = (self.sequence, key.bytes(), end.bytes());
@@ -190,9 +191,22 @@ impl Family {
         let start = visible.iter().rposition(|(_, stored)| !merges(stored)).unwrap_or(0);
         visible[start..].iter().try_fold(None, |value, (_, stored)| match stored {
             Stored::Put(value) => Ok(Some(value.clone())),
-            Stored::Delete => Ok(None),
+            Stored::Delete | Stored::SingleDelete => Ok(None),
             Stored::Merge(operand) => merge(self.schema.operator, value, operand).map(Some),
         })
+    }
+
+    /// True if `key` was put at most once, and not merged or deleted otherwise,
+    /// since a range delete or a single delete removed it: with anything else
+    /// the meaning of a single delete is open.
+    fn may_single_delete(&self, key: &[u8]) -> bool {
+        let versions = self.keys.get(key).map_or(&[][..], Vec::as_slice);
+        let deleted_at = self.deleted_at(key, u64::MAX);
+        let recent = versions.iter().rev().take_while(|(at, stored)| {
+            *at >= deleted_at && !matches!(stored, Stored::SingleDelete)
+        });
+        let mut recent = recent.map(|(_, stored)| stored);
+        recent.next().is_none_or(|last| matches!(last, Stored::Put(_))) && recent.next().is_none()
     }
 
     /// The number of the newest range delete of `key` as of `sequence`, or 0.
@@ -251,6 +265,24 @@ impl Surface for Model {
     fn run(&mut self, command: &Command) -> Output {
         self.answer(command).unwrap_or_else(Output::Failed)
     }
+}
+
+/// True for changes that are no table: deletes of empty ranges.
+pub(crate) fn says_nothing(changes: &[Change]) -> bool {
+    changes.iter().all(|change| match &change.action {
+        Action::DeleteRange(end) => end.bytes() == change.key.bytes(),
+        _ => false,
+    })
+}
+
+/// True if every single delete of `history` is of a key that was put at most
+/// once since it was last removed for good, as their contract has it.
+pub fn keeps_the_contract(history: &[Command]) -> bool {
+    let mut model = Model::default();
+    history.iter().all(|command| {
+        model.run(command);
+        model.databases.values().all(|database| database.single_deletes_amiss == 0)
+    })
 }
 
 impl Model {

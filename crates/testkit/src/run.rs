@@ -126,7 +126,7 @@ fn shrink_batches(
 mod tests {
     use super::*;
     use crate::generate::{Generator, Shape};
-    use crate::model::Model;
+    use crate::model::{Model, keeps_the_contract};
 
     /// A model that forgets a deletion, as an engine with a bug would.
     #[derive(Default)]
@@ -155,6 +155,20 @@ mod tests {
         let found = run(&history).expect("the bug shows within 300 commands");
         let shortest = shrink(found, run);
         assert!(shortest.history.len() <= 6, "still long:\n{shortest}");
+    }
+
+    /// A single delete of what was put twice may give anything: no history has one.
+    #[test]
+    fn histories_keep_the_contract_of_single_deletes() {
+        for seed in (0..1000).chain([2369]) {
+            let history: Vec<Command> = Generator::new(seed, Shape::default()).take(200).collect();
+            assert!(keeps_the_contract(&history), "seed {seed}");
+        }
+        let script = "open db create=yes\nput k a\nput k b\nsingle-delete k";
+        let history: Vec<Command> =
+            script.lines().map(|line| crate::parse::command(line).expect("a command")).collect();
+        assert!(!keeps_the_contract(&history));
+        assert!(keeps_the_contract(&history[..3]));
     }
 
     /// The oracle agrees with itself, whatever it is asked.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use testkit::command::{Action, Change, Command, Output};
 use testkit::generate::{Generator, Shape, with_other_options};
-use testkit::model::Model;
+use testkit::model::{Model, keeps_the_contract};
 use testkit::run::{Difference, compare, shrink};
 use testkit::rust_api::{Dropped, RustApi};
 use testkit::surface::Surface;
@@ -449,7 +449,9 @@ fn the_engine_answers_as_the_oracle_does() {
         let disk = disk(seed);
         let Some(found) = run(&history(seed), disk, &reached) else { return };
         let commands = found.history.len();
-        let again = |shorter: &[Command]| run(shorter, disk, &Mutex::default());
+        let again = |shorter: &[Command]| {
+            keeps_the_contract(shorter).then(|| run(shorter, disk, &Mutex::default()))?
+        };
         let shortest = shrink(found, again);
         panic!(
             "MODEL_SEED={seed} MODEL_SEQUENCES=1, command {commands} of the history, \

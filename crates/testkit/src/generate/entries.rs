@@ -2,6 +2,7 @@
 
 use super::Generator;
 use crate::command::{Action, Change, Command, Form, Operator, Read};
+use crate::model::says_nothing;
 use crate::text::Datum;
 
 impl Generator {
@@ -123,6 +124,7 @@ impl Generator {
         let before = self.past.clone();
         let count = self.random.between(1, 3);
         let mut tables: Vec<Vec<Change>> = (0..count).map(|_| self.table()).collect();
+        let mut refused = tables.iter().any(|table| says_nothing(table));
         if self.random.one_in(12) {
             let table = tables.last_mut().expect("there is one");
             let key = table.last().expect("it has a change").key.clone();
@@ -131,6 +133,9 @@ impl Generator {
                 let (family, key) = (family.clone(), key.clone());
                 table.push(Change { family, key, action: Action::Delete });
             }
+            refused = true;
+        }
+        if refused {
             self.past = before;
         }
         Command::Ingest { tables, moved: self.random.one_in(2) }
