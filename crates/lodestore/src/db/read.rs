@@ -245,7 +245,9 @@ fn fetch_round<'v>(
         }
     }
     // In file order, and each block once however many lookups want it.
-    wanted.sort_by_key(|w| (Arc::as_ptr(w.table), w.block.place.offset));
+    // In the order of tables and places, and each block once however many lookups
+    // want it. Not by address: a simulation must read in the same order again.
+    wanted.sort_by_key(|w| (w.table.cache_file(), w.block.place.offset));
     let groups: Vec<&[Wanted<'v>]> =
         wanted.chunk_by(|a, b| Arc::ptr_eq(a.table, b.table) && a.block == b.block).collect();
     let requests = groups.iter().map(|group| group[0].table.request(group[0].block)).collect();
