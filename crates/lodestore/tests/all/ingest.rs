@@ -569,3 +569,38 @@ fn tables_come_in_under_load() {
     }
     db.verify().unwrap();
 }
+
+/// An ingest whose outcome is unknown has failed, and may have come in after a
+/// kill; what is written after it is newer in any case.
+#[test]
+fn what_follows_an_ingest_that_failed_is_newer_than_it() {
+    const NO_DESCRIPTOR: i32 = 24;
+    const FULL: i32 = 28;
+    let mut failed = 0;
+    for nth in 1.. {
+        let disk = MemFs::new();
+        let failing = FaultFs::new(Arc::new(disk.clone()));
+        let options = Options { fs: Arc::new(failing.clone()), ..options(&disk) };
+        let db = Db::open("db", options.clone()).unwrap();
+        db.put(b"a", b"1").unwrap();
+        puts("t", &options, 0..1, "table");
+        // The next edit begins a new manifest.
+        failing.inject(Fault::os(Operation::Append, 1, FULL).on("MANIFEST"));
+        db.ingest(&["t"], &copied()).unwrap_err();
+        failing.inject(Fault::os(Operation::SyncDirectory, nth, NO_DESCRIPTOR).forever());
+        let ingested = db.ingest(&["t", "t", "t"], &copied());
+        failing.heal();
+        db.put(&key(0), b"put").unwrap();
+        let killed = Options { fs: Arc::new(disk.fork()), ..options };
+        let reopened = Db::open("db", killed).unwrap();
+        reopened.compact_range(None, None).unwrap();
+        for db in [&db, &reopened] {
+            assert_eq!(get(db, 0).as_deref(), Some("put"), "call {nth}");
+        }
+        if ingested.is_ok() {
+            break;
+        }
+        failed += 1;
+    }
+    assert!(failed >= 3, "only {failed} failed: of the new manifest, CURRENT and the tables");
+}
