@@ -14,10 +14,9 @@ use crate::fs::{Fs, MemFs};
 use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, trailer};
 use crate::memtable::{Memtable, MemtableWriter};
 use crate::merge::{MergeCursor, Source};
-use crate::prefix::PrefixExtractor;
 use crate::stats::Statistics;
 use crate::sync::Arc;
-use crate::table::{Compression, LookupKey, Need, ReadContext};
+use crate::table::{LookupKey, Need, ReadContext};
 use crate::table::{Table, TableBuilder, TableSettings};
 use crate::wal::{Room, SegmentHeader, SegmentWriter};
 
@@ -102,18 +101,8 @@ impl Sorted {
         let fs = MemFs::new();
         let path = PathBuf::from("000001.table");
         let file = fs.create(&path).expect("memory takes a file");
-        let settings = TableSettings {
-            block_bytes: 4096,
-            filter_bits_per_key: 10,
-            compression: Compression::None,
-            dictionary_bytes: 0,
-            dictionary_training_bytes: 0,
-            prefix_extractor: PrefixExtractor::None,
-            family: None,
-            order: KeyOrder::Bytewise,
-            partition_bytes,
-            buffers: Charge::new(&Account::unlimited(), Item::Compactions),
-        };
+        let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
+        let settings = TableSettings { partition_bytes, ..TableSettings::plain(buffers) };
         let mut builder =
             TableBuilder::new(file, &path, FileId(1), settings).expect("memory takes a table");
         for (key, value) in entries {

@@ -8,6 +8,7 @@
 //! one, and every other API of the project becomes one more.
 
 pub mod random;
+pub mod seeds;
 pub mod text;
 pub mod command;
 pub mod parse;

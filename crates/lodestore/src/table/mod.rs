@@ -192,6 +192,25 @@ pub(crate) struct TableSettings {
     pub(crate) buffers: Charge,
 }
 
+#[cfg(any(test, feature = "internals"))]
+impl TableSettings {
+    /// The simplest table with a filter, in one part, for tests and benchmarks.
+    pub(crate) fn plain(buffers: Charge) -> TableSettings {
+        TableSettings {
+            block_bytes: 4096,
+            filter_bits_per_key: 10,
+            compression: Compression::None,
+            dictionary_bytes: 0,
+            dictionary_training_bytes: 0,
+            prefix_extractor: PrefixExtractor::None,
+            family: None,
+            order: KeyOrder::Bytewise,
+            partition_bytes: usize::MAX,
+            buffers,
+        }
+    }
+}
+
 /// A key to look up in many tables, with what is computed once for all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LookupKey<'a> {

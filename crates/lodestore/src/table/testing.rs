@@ -11,7 +11,6 @@ use crate::cursor::Cursor;
 use crate::error::Result;
 use crate::fs::{ReadableFile, WritableFile};
 use crate::key::{FileId, KeyOrder, Kind, Trailer, trailer};
-use crate::prefix::PrefixExtractor;
 use crate::range_deletes::Fragments;
 use crate::stats::Statistics;
 use crate::sync::Arc;
@@ -71,18 +70,7 @@ impl WritableFile for BytesSink {
 pub(super) type Entry = (Vec<u8>, Trailer, Vec<u8>);
 
 pub(super) fn settings(block_bytes: usize, compression: Compression) -> TableSettings {
-    TableSettings {
-        block_bytes,
-        filter_bits_per_key: 10,
-        compression,
-        dictionary_bytes: 0,
-        dictionary_training_bytes: 0,
-        prefix_extractor: PrefixExtractor::None,
-        family: None,
-        order: KeyOrder::Bytewise,
-        partition_bytes: usize::MAX,
-        buffers: buffers(),
-    }
+    TableSettings { block_bytes, compression, ..TableSettings::plain(buffers()) }
 }
 
 /// The bytes of a table of `entries`, and what the manifest would know.

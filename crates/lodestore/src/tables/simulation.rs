@@ -6,11 +6,10 @@ use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::fs::{Fs, MemFs};
 use crate::key::{FileId, KeyOrder};
-use crate::prefix::PrefixExtractor;
 use crate::scheduler::Scheduler;
 use crate::sync::{Arc, thread};
 use crate::table::meta::TableMeta;
-use crate::table::{Compression, TableBuilder, TableSettings};
+use crate::table::{TableBuilder, TableSettings};
 use std::path::{Path, PathBuf};
 use testkit::explore::explore;
 use testkit::random::Random;
@@ -21,18 +20,8 @@ fn home(fs: &MemFs, scheduler: &Arc<Scheduler>, account: &Arc<Account>) -> Arc<T
 }
 
 fn settings(account: &Arc<Account>) -> TableSettings {
-    TableSettings {
-        block_bytes: 64,
-        filter_bits_per_key: 10,
-        compression: Compression::None,
-        dictionary_bytes: 0,
-        dictionary_training_bytes: 0,
-        prefix_extractor: PrefixExtractor::None,
-        family: None,
-        order: KeyOrder::Bytewise,
-        partition_bytes: usize::MAX,
-        buffers: Charge::new(account, Item::Compactions),
-    }
+    let buffers = Charge::new(account, Item::Compactions);
+    TableSettings { block_bytes: 64, ..TableSettings::plain(buffers) }
 }
 
 /// Writes table `number`, with one key.

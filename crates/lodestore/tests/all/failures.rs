@@ -2,7 +2,7 @@
 //! sequences that failing each call in turn does not reach.
 
 use lodestore::fs::{Fault, FaultFs, Operation};
-use lodestore::{Db, MemFs, Options, WriteOptions};
+use lodestore::{Db, Family, MemFs, Options, WriteOptions};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -233,6 +233,39 @@ fn a_synced_write_counts_although_the_manifest_has_no_room_to_say_so() {
     let again = disk.reopen_after_kill().expect("it opens");
     for key in [b"a", b"b"] {
         assert_eq!(again.get(key).expect("read").as_deref(), Some(&b"value"[..]));
+    }
+}
+
+/// A flush of one family makes durable what the same batches did to others,
+/// whatever that was.
+#[test]
+fn a_flush_of_one_family_splits_no_batch() {
+    type Change = fn(&mut lodestore::WriteBatch, &Family);
+    let changes: [(&str, Change); 3] = [
+        ("put", |batch, other| batch.put_in(other, b"k", b"2")),
+        ("delete", |batch, other| batch.delete_in(other, b"k")),
+        ("range delete", |batch, other| batch.delete_range_in(other, b"a", b"z")),
+    ];
+    for (name, change) in changes {
+        let disk = Disk::new();
+        let db = disk.open();
+        let other = db.family_or_create("other").expect("created");
+        other.put(b"k", b"1").expect("written");
+        db.flush_all().expect("flushed");
+        let mut batch = lodestore::WriteBatch::new();
+        batch.put(b"a", b"1");
+        change(&mut batch, &other);
+        db.write(batch).expect("written");
+        db.flush().expect("flushed");
+        for seed in 0..8 {
+            let left = disk.memory.fork().crash(seed);
+            let options = Options { fs: Arc::new(left), ..Options::default() };
+            let again = Db::open(ROOT, options).expect("it opens");
+            let other = again.family("other").expect("it was created");
+            assert!(again.get(b"a").expect("reads work").is_some(), "{name}: the flush is lost");
+            let value = other.get(b"k").expect("reads work");
+            assert_ne!(value.as_deref(), Some(&b"1"[..]), "{name}: half a batch");
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use testkit::generate::{Generator, Shape, with_other_options};
 use testkit::model::{Model, keeps_the_contract};
 use testkit::run::{Difference, compare, shrink};
 use testkit::rust_api::{Dropped, RustApi};
+use testkit::seeds::on_all_cores;
 use testkit::surface::Surface;
 use testkit::temp_dir::TempDir;
 
@@ -419,25 +420,6 @@ fn disk(seed: u64) -> Disk {
     }
 }
 
-/// Calls `work` with each seed, on all cores.
-fn for_each_seed(seeds: std::ops::Range<u64>, work: impl Fn(u64) + Sync) {
-    let next = AtomicU64::new(seeds.start);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end {
-                        return;
-                    }
-                    work(seed);
-                }
-            });
-        }
-    });
-}
-
 /// Whatever is done in whatever order with whatever options, every answer is
 /// the oracle's; and the histories do come to the states that matter.
 #[test]
@@ -445,7 +427,7 @@ fn the_engine_answers_as_the_oracle_does() {
     let first = number("MODEL_SEED", 1);
     let sequences = number("MODEL_SEQUENCES", 300);
     let reached = Mutex::new(Reached::default());
-    for_each_seed(first..first + sequences, |seed| {
+    on_all_cores(first..first + sequences, |seed| {
         let disk = disk(seed);
         let Some(found) = run(&history(seed), disk, &reached) else { return };
         let commands = found.history.len();
@@ -471,7 +453,7 @@ fn other_options_give_the_same_answers() {
     let first = number("MODEL_SEED", 1);
     let histories = number("MODEL_VARIED", 60);
     let layouts = AtomicU64::new(0);
-    for_each_seed(first..first + histories, |seed| {
+    on_all_cores(first..first + histories, |seed| {
         // None of those that run against the oracle.
         let history = history(!seed);
         let mut first: Option<Vec<Output>> = None;

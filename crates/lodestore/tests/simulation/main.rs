@@ -25,7 +25,7 @@ use life::{Size, live};
 use plan::Trouble;
 use report::Report;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use testkit::seeds::on_all_cores;
 
 const LONG: Size =
     Size { operations: 50_000, batches_max: 60, one_in: 1_500, power_losses: 2, again: false };
@@ -40,23 +40,12 @@ fn number(name: &str, default: u64) -> u64 {
 
 /// Lives the lives of all `seeds`, on all cores; the sum of their reports.
 fn live_all(seeds: std::ops::Range<u64>, size: Size) -> Report {
-    let (next, total) = (AtomicU64::new(seeds.start), Mutex::new(Report::default()));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end {
-                        return;
-                    }
-                    let told = Told(seed);
-                    let report = live(seed, size);
-                    std::mem::forget(told);
-                    total.lock().expect("adding does not panic").add(&report);
-                }
-            });
-        }
+    let total = Mutex::new(Report::default());
+    on_all_cores(seeds, |seed| {
+        let told = Told(seed);
+        let report = live(seed, size);
+        std::mem::forget(told);
+        total.lock().expect("adding does not panic").add(&report);
     });
     total.into_inner().expect("adding does not panic")
 }

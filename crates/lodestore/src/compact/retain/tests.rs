@@ -11,12 +11,11 @@ use crate::error::Result;
 use crate::fs::{Fs, MemFs};
 use crate::key::{FileId, InternalKey, KeyOrder, SEQUENCE_MAX};
 use crate::merge_operator::{AddU64, Append, MergeOperator, SharedMergeOperator};
-use crate::prefix::PrefixExtractor;
 use crate::range_deletes::RangeDelete;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 use crate::table::meta::TableMeta;
-use crate::table::{Compression, ReadContext, Table, TableBuilder, TableSettings};
+use crate::table::{ReadContext, Table, TableBuilder, TableSettings};
 use crate::tables::test_slot;
 use crate::version::VersionEdit;
 
@@ -88,18 +87,8 @@ fn compact_with(
 ) -> (Vec<Entry>, Vec<RangeDelete>) {
     let (fs, path) = (MemFs::new(), Path::new("output"));
     let begin = || {
-        let settings = TableSettings {
-            block_bytes: 4096,
-            filter_bits_per_key: 0,
-            compression: Compression::None,
-            dictionary_bytes: 0,
-            dictionary_training_bytes: 0,
-            prefix_extractor: PrefixExtractor::None,
-            family: None,
-            order: KeyOrder::Bytewise,
-            partition_bytes: usize::MAX,
-            buffers: Charge::new(&Account::unlimited(), Item::Compactions),
-        };
+        let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
+        let settings = TableSettings { filter_bits_per_key: 0, ..TableSettings::plain(buffers) };
         let file = fs.create(path).unwrap();
         let builder = TableBuilder::new(file, path, FileId(1), settings)?;
         Ok(NewTable { number: 1, created_unix_seconds: 0, builder })
