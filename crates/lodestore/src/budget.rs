@@ -116,7 +116,8 @@ impl Budget {
         self.shrink_caches();
     }
 
-    /// What is held now, caches included, in bytes.
+    /// What is held now, caches included, in bytes. What moves meanwhile from one
+    /// item to another, as a memtable does that is sealed, may count twice.
     pub fn used_bytes(&self) -> usize {
         sum(&self.used) + self.cached_bytes.load(Ordering::SeqCst)
     }
