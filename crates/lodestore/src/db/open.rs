@@ -81,6 +81,9 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     notes.extend(recovered.torn_note());
     check_tables(&*fs, directory, &recovered.state)?;
     let found = replay::check(&fs, directory, &recovered, Access::ReadWrite)?;
+    // CURRENT may have been renamed by a process that was killed before it could
+    // sync the directory: the name must last before there is a second manifest.
+    fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))?;
     let Recovered { state, identity, .. } = recovered;
     notes.extend(found.note());
     let engine =

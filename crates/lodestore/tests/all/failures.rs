@@ -374,3 +374,38 @@ fn a_synced_write_is_there_after_a_crash_only_if_it_was_acknowledged() {
         check(&disk.reopen_after_kill().expect("it opens"), "after a crash");
     }
 }
+
+/// A creation that is killed after any call, and then an opening that loses power
+/// after any call, leave a database or none; nothing that is refused.
+#[test]
+fn a_creation_that_is_cut_short_twice_can_be_done_again() {
+    let options = |disk: &MemFs| Options {
+        create_if_missing: true,
+        fs: Arc::new(disk.clone()),
+        ..Options::default()
+    };
+    let mut opened = 0;
+    for killed_after in 1.. {
+        let created = MemFs::new();
+        created.stop_after(killed_after);
+        let is_whole = Db::open(ROOT, options(&created)).is_ok();
+        for calls in 1.. {
+            let disk = created.kill();
+            disk.stop_after(calls);
+            let is_open = Db::open(ROOT, options(&disk)).is_ok();
+            for seed in 0..3 {
+                let left = options(&disk.fork().crash(seed));
+                let again = Db::open(ROOT, left).map(drop);
+                again.unwrap_or_else(|e| panic!("{killed_after}, then {calls} calls: {e}"));
+                opened += 1;
+            }
+            if is_open {
+                break;
+            }
+        }
+        if is_whole {
+            break;
+        }
+    }
+    assert!(opened > 500, "opening makes few calls: {opened}");
+}
