@@ -51,7 +51,7 @@ impl Random {
 /// generators", 2014): 64 good bits from each step of a counter. For all that
 /// db_bench's generator is too weak for.
 #[derive(Clone, Debug)]
-pub(crate) struct SplitMix(u64);
+pub struct SplitMix(u64);
 
 impl SplitMix {
     /// A generator that starts from `seed`; every seed is a good one.
