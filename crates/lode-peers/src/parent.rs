@@ -1,0 +1,132 @@
+//! The parent: starts one child after the other and collects what they tell.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use lode_bench::seconds_text;
+
+use crate::engine::Result;
+use crate::failure::Failure;
+use crate::protocol::{Answer, Job};
+use crate::results::{Gap, Sample, check_agreement};
+use crate::schedule::Plan;
+
+/// What all children told.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Measurements.
+    pub samples: Vec<Sample>,
+    /// What engines cannot do.
+    pub gaps: Vec<Gap>,
+}
+
+/// Runs `plan` in a new directory below `place`, which is removed in the end.
+/// # Errors: `Disagreement` as soon as two engines found different things.
+pub fn run(plan: &Plan, place: &Path) -> Result<Collected> {
+    let scratch = Scratch::new(place)?;
+    let mut collected = Collected::default();
+    for round in 0..plan.rounds {
+        for job in plan.jobs(round, &scratch.0) {
+            let start = Instant::now();
+            fs::create_dir(&job.directory).map_err(Failure::io(&job.directory))?;
+            for line in answers(&job, round)? {
+                collected.take(line, &job, round)?;
+            }
+            check_agreement(&collected.samples, round)?;
+            fs::remove_dir_all(&job.directory).map_err(Failure::io(&job.directory))?;
+            let took = seconds_text(start.elapsed().as_secs_f64());
+            eprintln!("round {} of {}: {}, {took}", round + 1, plan.rounds, name(&job));
+        }
+    }
+    collected.gaps.sort();
+    collected.gaps.dedup();
+    Ok(collected)
+}
+
+impl Collected {
+    fn take(&mut self, answer: Answer, job: &Job, round: usize) -> Result<()> {
+        match answer {
+            Answer::Measured(measured) => self.samples.push(Sample {
+                round,
+                engine: job.engine,
+                shape: job.shape,
+                measured: *measured,
+            }),
+            Answer::Cannot { workload, reason } => {
+                self.gaps.push(Gap { engine: job.engine, workload, reason });
+            }
+            Answer::Failed { reason, usage: true } => return Err(Failure::Usage(reason)),
+            Answer::Failed { reason, usage: false } => return Err(failed(job, round, &reason)),
+        }
+        Ok(())
+    }
+}
+
+/// What the child of `job` answers.
+fn answers(job: &Job, round: usize) -> Result<Vec<Answer>> {
+    let output = child(job).map_err(|error| failed(job, round, &error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let answers: std::result::Result<Vec<Answer>, String> =
+        text.lines().map(Answer::parse).collect();
+    if !output.status.success() {
+        let what = format!("its process ended with {}", output.status);
+        return Err(failed(job, round, &what));
+    }
+    let answers = answers.map_err(|error| failed(job, round, &error))?;
+    let is_complete = answers.len() == job.workloads.len()
+        || matches!(answers.last(), Some(Answer::Failed { .. }));
+    if !is_complete {
+        let (told, wanted) = (answers.len(), job.workloads.len());
+        return Err(failed(job, round, &format!("it told of {told} of {wanted} workloads")));
+    }
+    Ok(answers)
+}
+
+fn child(job: &Job) -> std::io::Result<Output> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg("worker")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let text = serde_json::to_string(job).expect("plain fields serialize");
+    let mut input = child.stdin.take().expect("it was asked for");
+    let written = input.write_all(text.as_bytes());
+    drop(input);
+    // A child that died early is told of by its exit, not by the broken pipe.
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        written?;
+    }
+    Ok(output)
+}
+
+fn failed(job: &Job, round: usize, what: &str) -> Failure {
+    Failure::Failed(format!("round {}, {}: {what}", round + 1, name(job)))
+}
+
+fn name(job: &Job) -> String {
+    format!("{} {:?} {}", job.engine.name(), job.group, job.shape.name()).to_lowercase()
+}
+
+/// A directory that is removed with everything in it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(place: &Path) -> Result<Scratch> {
+        let path = place.join(format!("lode-peers-{}", std::process::id()));
+        fs::create_dir_all(place).map_err(Failure::io(place))?;
+        fs::create_dir(&path).map_err(Failure::io(&path))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("lode-peers: {} is left behind: {error}", self.0.display());
+        }
+    }
+}

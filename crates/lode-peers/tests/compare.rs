@@ -1,0 +1,213 @@
+//! The program as users call it, on Lodestore and whatever else is built in.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn lode_peers(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lode-peers"));
+    command.args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a comparison that must succeed, and returns its table and its document.
+fn compare(directory: &TempDir, arguments: &[&str]) -> (String, Value) {
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (json, html, scratch) = (path("result.json"), path("result.html"), path("scratch"));
+    let mut all = vec!["run", "--json", &json, "--html", &html, "--directory", &scratch];
+    all.extend(arguments);
+    let output = lode_peers(&all);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let left = std::fs::read_dir(&scratch).expect("it was made").count();
+    assert_eq!(left, 0, "databases are removed");
+    assert!(std::fs::read_to_string(&html).expect("a page").contains("</html>"));
+    let document = std::fs::read_to_string(&json).expect("a document");
+    (text(&output.stdout), serde_json::from_str(&document).expect("JSON"))
+}
+
+fn samples<'a>(document: &'a Value, workload: &str) -> Vec<&'a Value> {
+    let all = document["samples"].as_array().expect("samples").iter();
+    let measured = all.map(|sample| &sample["measured"]);
+    measured.filter(|measured| measured["workload"] == workload).collect()
+}
+
+/// Every workload runs on every engine, all find the same, and each line says
+/// what it must: how much was found, how long it took until all was quiet.
+#[test]
+fn every_workload_runs_and_agrees() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let (table, document) =
+        compare(&directory, &["--entries", "2000", "--rounds", "1", "--latencies"]);
+    let engines = document["head"]["engines"].as_array().expect("engines").len();
+    for workload in [
+        "fillseq",
+        "deleteseq",
+        "scandeleted",
+        "fillrandom",
+        "readseq",
+        "readreverse",
+        "readrandom",
+        "readmissing",
+        "readzipf",
+        "multiget",
+        "seekrandom",
+        "readwhilewriting2",
+        "readwhilewriting8",
+        "overwrite",
+        "deleterandom",
+        "fillsync",
+        "fill100k",
+        "pulseread",
+        "pulsewrite",
+    ] {
+        assert_eq!(samples(&document, workload).len(), engines, "{workload}");
+        assert!(table.contains(workload), "{workload} is not in {table}");
+    }
+    let found = |workload: &str| samples(&document, workload)[0]["found"].as_u64();
+    assert_eq!(found("readmissing"), Some(0));
+    // Of 2,000 numbers drawn, 1 - 1/e are different: 1,264, give or take 60.
+    let there = found("readseq").expect("a count");
+    assert!((1_150..1_380).contains(&there), "{there}");
+    assert_eq!(found("readreverse"), Some(there));
+    assert_eq!(found("pulseread"), samples(&document, "pulseread")[0]["operations"].as_u64());
+    for (workload, keys_and_values) in [("fillseq", 2_000 * 116), ("fill100k", 100 * 100_016)] {
+        let fill = samples(&document, workload)[0];
+        assert_eq!(fill["user_bytes"], keys_and_values);
+        assert!(fill["quiet"]["seconds"].as_f64() >= fill["seconds"].as_f64(), "{fill}");
+        assert!(fill["directory_bytes"].as_u64() > Some(1_000), "{fill}");
+        assert!(fill["peak_rss_bytes"].as_u64() > Some(1 << 20), "{fill}");
+        assert!(fill["latency"]["p99_9_micros"].as_f64() > Some(0.0), "{fill}");
+    }
+    assert!(samples(&document, "readwhilewriting2")[0]["puts_beside"].as_u64() > Some(0));
+    assert!(table.contains("lodestore-again"), "{table}");
+    assert!(table.contains("fewer than 3 rounds"), "one round claims nothing: {table}");
+}
+
+/// Sizes, lanes, threads and rounds are what was asked for, and a workload
+/// brings the load that it needs without telling of it.
+#[test]
+fn flags_do_what_they_say() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let flags = [
+        "--entries",
+        "500",
+        "--rounds",
+        "3",
+        "--workloads",
+        "readrandom,scandeleted",
+        "--shapes",
+        "40-60,16-1k",
+        "--lane",
+        "defaults",
+        "--engines",
+        "lodestore",
+        "--threads",
+        "3",
+        "--seed",
+        "9",
+    ];
+    let (table, document) = compare(&directory, &flags);
+    // Two engines, two sizes, three rounds.
+    assert_eq!(samples(&document, "readrandom").len(), 12);
+    assert_eq!(samples(&document, "scandeleted").len(), 12);
+    assert_eq!(document["samples"].as_array().map(Vec::len), Some(24));
+    assert!(samples(&document, "readrandom").iter().all(|read| read["operations"] == 500));
+    assert!(table.contains("Lane:       defaults") && table.contains("40-60"), "{table}");
+    assert!(!table.contains("memtable_bytes"), "nobody is told anything: {table}");
+}
+
+/// What makes no sense ends with exit code 2 before anything runs.
+#[test]
+fn wrong_command_lines_end_with_2() {
+    for (arguments, part) in [
+        (&["run", "--entries", "none"][..], "none"),
+        (&["run", "--workloads", "fillsideways"], "fillsideways"),
+        (&["run", "--engines", "oracle"], "oracle"),
+        (&["run", "--rounds", "0"], "--rounds is 0"),
+        (&["run", "--memory-limit", "1G", "--entries", "1000"], "--memory-limit"),
+        (&["walk"], "walk"),
+        (&["worker"], "no job"),
+    ] {
+        let output = lode_peers(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// A place where no database can be is an error that names it.
+#[test]
+fn impossible_places_end_with_3() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let file = directory.path().join("file");
+    std::fs::write(&file, b"").expect("a file");
+    let place = file.display().to_string();
+    let output = lode_peers(&["run", "--entries", "10", "--directory", &place]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains(&place), "{}", text(&output.stderr));
+}
+
+/// A child tells what failed in its answer: the parent has to know the reason.
+#[test]
+fn children_tell_what_failed() {
+    let job = |directory: &Path| {
+        serde_json::json!({
+            "engine": "lodestore", "lane": "equal", "group": "ordered",
+            "workloads": ["fillseq"], "shape": "16-100", "entries": 10, "seed": 1, "threads": 1,
+            "latencies": false, "directory": directory, "memory_limit": null,
+        })
+    };
+    let answer = |directory: &Path| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lode-peers"))
+            .arg("worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut input = child.stdin.take().expect("it was asked for");
+        input.write_all(job(directory).to_string().as_bytes()).expect("the child reads");
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success());
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("one answer");
+        answer
+    };
+    let directory = TempDir::new().expect("a temporary directory");
+    let good = answer(directory.path());
+    assert_eq!(good["measured"]["operations"], 10, "{good}");
+    let file = directory.path().join("file");
+    std::fs::write(&file, b"").expect("a file");
+    let bad = answer(&file);
+    let reason = bad["failed"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("lodestore"), "{reason}");
+}
+
+/// The list names every engine, lane, workload and size.
+#[test]
+fn list_names_everything() {
+    let output = lode_peers(&["list"]);
+    assert!(output.status.success());
+    let list = text(&output.stdout);
+    for name in [
+        "lodestore-again",
+        "leveldb",
+        "rocksdb",
+        "fjall",
+        "redb",
+        "lmdb",
+        "defaults",
+        "equal",
+        "tuned",
+        "readwhilewriting8",
+        "fill100k",
+        "16-8k",
+    ] {
+        assert!(list.contains(name), "{name} is not in {list}");
+    }
+}
