@@ -12,6 +12,7 @@ pub enum Failure {
     /// The command line is wrong; nothing was done.
     Usage(String),
     /// The engine has no way to do this. The others go on; the cell is empty.
+    #[allow(dead_code, reason = "only peers lack anything")]
     Cannot(String),
     /// Something failed.
     Failed(String),

@@ -221,6 +221,7 @@ pub fn deviations(engine: EngineKind) -> &'static [&'static str] {
             "has one background thread and two memtables",
             "has no call for many keys: multiget and pulseread look up one after the other",
             "maps its first 1,000 tables into memory",
+            "is the system's library, built for any processor of this kind",
         ],
         EngineKind::RocksDb => &[],
         EngineKind::Fjall => &[

@@ -130,3 +130,55 @@ impl Drop for Scratch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::EngineKind;
+    use crate::lanes::Lane;
+    use crate::protocol::tests::measured;
+    use crate::stream::Shape;
+    use crate::workload::Workload;
+
+    fn job() -> Job {
+        let plan = Plan {
+            lane: Lane::Equal,
+            engines: vec![EngineKind::LevelDb],
+            workloads: vec![Workload::FillSync],
+            shapes: vec![Shape::Hashes],
+            entries: 10,
+            rounds: 1,
+            seed: 1,
+            threads: 1,
+            latencies: false,
+            memory_limit: None,
+        };
+        plan.jobs(0, Path::new("/scratch")).remove(0)
+    }
+
+    /// Measurements become samples, what cannot be done a gap with its reason,
+    /// failures the end of the run, with round, engine and group.
+    #[test]
+    fn answers_become_samples_gaps_or_failures() {
+        let mut collected = Collected::default();
+        let measured = Answer::Measured(Box::new(measured(Workload::FillSync, 1.0)));
+        collected.take(measured, &job(), 2).expect("a sample");
+        let [sample] = collected.samples.as_slice() else { panic!("{collected:?}") };
+        assert_eq!((sample.round, sample.engine), (2, EngineKind::LevelDb));
+        assert_eq!(sample.shape, Shape::Hashes);
+        let reason = "no".to_string();
+        let cannot = Answer::Cannot { workload: Workload::FillSync, reason: reason.clone() };
+        collected.take(cannot, &job(), 2).expect("a gap");
+        let gap = Gap {
+            engine: EngineKind::LevelDb,
+            workload: Workload::FillSync,
+            reason: reason.clone(),
+        };
+        assert_eq!(collected.gaps, [gap]);
+        let usage = Answer::Failed { reason: reason.clone(), usage: true };
+        assert_eq!(collected.take(usage, &job(), 2), Err(Failure::Usage(reason.clone())));
+        let failed = Answer::Failed { reason, usage: false };
+        let text = "round 3, leveldb synced 40-60: no".to_string();
+        assert_eq!(collected.take(failed, &job(), 2), Err(Failure::Failed(text)));
+    }
+}

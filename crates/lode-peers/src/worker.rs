@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use lode_bench::pulse::cgroup::MemoryLimit;
 use lode_bench::pulse::pages::drop_cached;
 use lode_bench::system;
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::adapters;
 use crate::engine::{Engine, Result};
@@ -13,7 +14,7 @@ use crate::lanes::Settings;
 use crate::meter::{self, Meter};
 use crate::protocol::{Answer, Job, Measured, Quiet};
 use crate::stream::Stream;
-use crate::workload::Workload;
+use crate::workload::{Group, Workload};
 use crate::workloads::{self, Done, Run};
 
 /// Does the job on standard input, and answers on standard output.
@@ -23,11 +24,20 @@ pub fn run() -> Result<()> {
     read.map_err(Failure::of("standard input"))?;
     let job: Job = serde_json::from_str(&text)
         .map_err(|error| Failure::Usage(format!("this is no job of a comparison: {error}")))?;
+    raise_file_limit()?;
     if let Err(failure) = work(&job) {
         let usage = matches!(failure, Failure::Usage(_));
         tell(&Answer::Failed { reason: failure.to_string(), usage })?;
     }
     Ok(())
+}
+
+/// Lets the process have as many open files as it may: LevelDB goes by that,
+/// and the others should have no less.
+fn raise_file_limit() -> Result<()> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).map_err(Failure::of("the limit on open files"))
 }
 
 fn tell(answer: &Answer) -> Result<()> {
@@ -48,8 +58,8 @@ fn work(job: &Job) -> Result<()> {
         }
         worker => worker?,
     };
-    if let Some(&first) = needed.first() {
-        workloads::prepare(first, &worker.run())?;
+    if needed.first().is_some_and(|workload| workload.group() == Group::Pulse) {
+        workloads::load_pulse(&worker.run())?;
         worker.engine().wait_until_quiet()?;
         meter::wait_until_quiet()?;
     }

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::engine::{Changes, Direction};
-use crate::lanes::Lane;
+use crate::lanes::{Codec, Lane};
 
 /// Every engine, new and empty, in every lane.
 fn for_each(test: impl Fn(EngineKind, &dyn Engine)) {
@@ -133,6 +133,24 @@ fn failures_name_the_engine() {
             panic!("{} opened a file as a directory", kind.name());
         };
         assert!(!failure.to_string().is_empty());
+    }
+}
+
+/// A codec that an engine lacks is no failure of the run: it is told by name.
+#[test]
+fn missing_codecs_are_told() {
+    for (kind, codec) in [(EngineKind::LevelDb, Codec::Lz4), (EngineKind::Fjall, Codec::Snappy)] {
+        let directory = TempDir::new().expect("a temporary directory");
+        let settings = Settings { codec: Some(codec), ..Settings::default() };
+        match open(kind, directory.path(), &settings) {
+            Err(Failure::Cannot(reason)) if kind.is_compiled() => {
+                assert!(reason.to_lowercase().contains(kind.name()), "{reason}");
+            }
+            Err(Failure::Usage(reason)) if !kind.is_compiled() => {
+                assert!(reason.contains(kind.name()), "{reason}");
+            }
+            _ => panic!("{} was opened with {codec:?}", kind.name()),
+        }
     }
 }
 

@@ -15,6 +15,8 @@ use crate::engine::{Engine, Result};
 use crate::stream::Stream;
 use crate::workload::Workload;
 
+pub use pulse::load as load_pulse;
+
 /// What a workload works with.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
@@ -83,14 +85,6 @@ pub fn run(workload: Workload, run: &Run<'_>, begin: &mut dyn FnMut()) -> Result
         ReadWhileWriting8 => beside::read(run, 8),
         PulseRead => pulse::read(run, begin),
         PulseWrite => pulse::write(run, begin),
-    }
-}
-
-/// Loads what the group of `workload` begins with, where that is no workload.
-pub fn prepare(workload: Workload, run: &Run<'_>) -> Result<()> {
-    match workload {
-        Workload::PulseRead | Workload::PulseWrite => pulse::load(run),
-        _ => Ok(()),
     }
 }
 
