@@ -60,6 +60,7 @@ impl SplitMix {
     }
 
     /// The next 64 bits.
+    #[allow(clippy::should_implement_trait, reason = "there is always a next one")]
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -94,7 +94,7 @@ mod tests {
             pairs.iter().for_each(|(number, value)| digest.add(*number, value));
             digest
         };
-        let (a, b): ((u64, &[u8]), (u64, &[u8])) = ((1, b"the one value"), (2, b"the other one"));
+        let (a, b) = ((1, &b"the one value"[..]), (2, &b"the other one"[..]));
         assert_eq!(of(&[a, b]).text(), of(&[b, a]).text());
         assert_ne!(of(&[a, b]).text(), of(&[(2, a.1), (1, b.1)]).text());
         assert_ne!(of(&[a, b]).text(), of(&[a]).text());
@@ -107,7 +107,7 @@ mod tests {
     /// The order of a scan counts, and so do keys, values and their lengths.
     #[test]
     fn chains_know_the_order() {
-        let (a, b): ((&[u8], &[u8]), (&[u8], &[u8])) = ((b"a", b"1"), (b"b", b"2"));
+        let (a, b) = ((&b"a"[..], &b"1"[..]), (&b"b"[..], &b"2"[..]));
         assert_eq!(chained(&[a, b]), chained(&[a, b]));
         assert_ne!(chained(&[a, b]), chained(&[b, a]));
         assert_ne!(chained(&[a, b]), chained(&[a]));

@@ -76,13 +76,14 @@ pub struct Measured {
     pub quiet: Option<Quiet>,
     /// Bytes of keys and values that were written.
     pub user_bytes: u64,
-    /// Bytes that the process wrote to files, until it was quiet.
+    /// Bytes that the process wrote to files, until it was quiet, as the system
+    /// counts pages that become dirty: not those that were so before.
     pub written_bytes: u64,
     /// Bytes that it read from devices.
     pub read_bytes: u64,
-    /// What the engine says that it wrote, since it was opened.
+    /// What the engine says that it wrote to tables and logs, if it does.
     pub engine_written_bytes: Option<u64>,
-    /// Size of the directory afterwards.
+    /// What the directory takes on the device afterwards.
     pub directory_bytes: u64,
     /// The most memory that was resident.
     pub peak_rss_bytes: u64,

@@ -192,8 +192,12 @@ fn line(
             let figures = rows.iter().flatten().filter_map(|measured| figure(measured));
             median(&figures.collect::<Vec<f64>>())
         };
-        let amplification =
-            |m: &Measured| (m.user_bytes > 0).then(|| m.written_bytes as f64 / m.user_bytes as f64);
+        let amplification = |m: &Measured| {
+            // A log that is mapped and dirty already costs no page that the
+            // system would count; the engine knows better then.
+            let written = m.written_bytes.max(m.engine_written_bytes.unwrap_or(0));
+            (m.user_bytes > 0).then(|| written as f64 / m.user_bytes as f64)
+        };
         let per_operation = |amount: f64, m: &Measured| amount / m.operations.max(1) as f64;
         Cell {
             engine,

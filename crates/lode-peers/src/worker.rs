@@ -112,6 +112,7 @@ impl<'a> Worker<'a> {
             self.cool_down()?;
         }
         meter::reset_peak_rss();
+        let told_before = self.engine().bytes_written();
         let mut start = Meter::now();
         let done = workloads::run(workload, &self.run(), &mut || start = Meter::now())?;
         let end = Meter::now();
@@ -137,8 +138,12 @@ impl<'a> Worker<'a> {
             user_bytes,
             written_bytes: last.io.write_bytes.saturating_sub(start.io.write_bytes),
             read_bytes: last.io.read_bytes.saturating_sub(start.io.read_bytes),
-            engine_written_bytes: self.engine().bytes_written(),
-            directory_bytes: system::directory_bytes(&self.job.directory)
+            engine_written_bytes: self
+                .engine()
+                .bytes_written()
+                .zip(told_before)
+                .map(|(after, before)| after - before),
+            directory_bytes: system::allocated_bytes(&self.job.directory)
                 .map_err(Failure::io(&self.job.directory))?,
             peak_rss_bytes: system::peak_rss_bytes().unwrap_or(0),
             peak_group_bytes: self.limit.as_ref().and_then(MemoryLimit::peak_bytes),

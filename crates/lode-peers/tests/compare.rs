@@ -81,6 +81,9 @@ fn every_workload_runs_and_agrees() {
         assert_eq!(fill["user_bytes"], keys_and_values);
         assert!(fill["quiet"]["seconds"].as_f64() >= fill["seconds"].as_f64(), "{fill}");
         assert!(fill["directory_bytes"].as_u64() > Some(1_000), "{fill}");
+        // All of it went to a log at least.
+        let told = fill["engine_written_bytes"].as_u64();
+        assert!(told >= Some(keys_and_values), "{fill}");
         assert!(fill["peak_rss_bytes"].as_u64() > Some(1 << 20), "{fill}");
         assert!(fill["latency"]["p99_9_micros"].as_f64() > Some(0.0), "{fill}");
     }

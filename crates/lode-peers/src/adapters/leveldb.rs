@@ -303,18 +303,19 @@ impl Engine for LevelDb {
         // SAFETY: the batch is new and is given back by its own call.
         let batch =
             unsafe { Owned::new(c::leveldb_writebatch_create(), c::leveldb_writebatch_destroy)? };
+        let to = batch.as_ptr();
         for change in changes.iter() {
-            // SAFETY: the batch is alive and copies keys and values, which have
-            // the lengths that are given with them.
             match change {
-                Change::Put(key, value) => unsafe {
+                Change::Put(key, value) => {
                     let (key_at, value_at) = (address(key), address(value));
                     let (key, value) = (key.len(), value.len());
-                    c::leveldb_writebatch_put(batch.as_ptr(), key_at, key, value_at, value);
-                },
+                    // SAFETY: the batch is alive and copies key and value, which
+                    // have the lengths that are given with them.
+                    unsafe { c::leveldb_writebatch_put(to, key_at, key, value_at, value) };
+                }
                 // SAFETY: as above.
                 Change::Delete(key) => unsafe {
-                    c::leveldb_writebatch_delete(batch.as_ptr(), address(key), key.len());
+                    c::leveldb_writebatch_delete(to, address(key), key.len());
                 },
             }
         }

@@ -7,13 +7,20 @@ use super::*;
 use crate::engine::{Changes, Direction};
 use crate::lanes::{Codec, Lane};
 
+fn opened(kind: EngineKind, directory: &Path, settings: &Settings) -> Box<dyn Engine> {
+    match open(kind, directory, settings) {
+        Ok(engine) => engine,
+        Err(failure) => panic!("{} does not open: {failure}", kind.name()),
+    }
+}
+
 /// Every engine, new and empty, in every lane.
 fn for_each(test: impl Fn(EngineKind, &dyn Engine)) {
     for kind in EngineKind::compiled() {
         for lane in [Lane::Defaults, Lane::Equal, Lane::Tuned] {
             let directory = TempDir::new().expect("a temporary directory");
             let settings = lane.settings(kind, None);
-            let engine = open(kind, directory.path(), &settings).expect(kind.name());
+            let engine = opened(kind, directory.path(), &settings);
             test(kind, &*engine);
         }
     }
@@ -112,11 +119,11 @@ fn entries_outlive_the_engine() {
     for kind in EngineKind::compiled() {
         let directory = TempDir::new().expect("a temporary directory");
         let settings = Lane::Equal.settings(kind, None);
-        let engine = open(kind, directory.path(), &settings).expect(kind.name());
+        let engine = opened(kind, directory.path(), &settings);
         engine.put(b"a", b"1").expect("a put");
         engine.wait_until_quiet().expect("quiet");
         drop(engine);
-        let engine = open(kind, directory.path(), &settings).expect(kind.name());
+        let engine = opened(kind, directory.path(), &settings);
         assert_eq!(value(&*engine, b"a"), Some(b"1".to_vec()), "{}", kind.name());
     }
 }

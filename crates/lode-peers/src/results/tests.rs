@@ -46,6 +46,13 @@ fn writes_count_until_they_are_quiet_too() {
     assert_eq!(lines[1].cells[0].micros, 2_000.0);
     assert_eq!(lines[1].cells[2].cpu_micros, 9_000.0);
     assert_eq!(lines[0].cells[0].write_amplification, Some(2.0));
+    // What an engine tells counts where the system has seen less.
+    for (told, amplification) in [(348_000, 3.0), (116_000, 2.0)] {
+        let mut samples = samples.clone();
+        samples.iter_mut().for_each(|s| s.measured.engine_written_bytes = Some(told));
+        let cell = super::lines(&samples, 6).remove(0).cells.remove(0);
+        assert_eq!(cell.write_amplification, Some(amplification));
+    }
 }
 
 /// A line of which Lodestore differs from itself claims nothing.
