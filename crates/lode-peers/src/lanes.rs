@@ -229,6 +229,7 @@ pub fn deviations(engine: EngineKind) -> &'static [&'static str] {
             "has no call for many keys: multiget and pulseread look up one after the other",
         ],
         EngineKind::Redb => &[
+            "looks a key up, and writes one, in a transaction of its own",
             "has no codec, filters, memtables or background work",
             "keeps unsynced commits in memory until the next synced one: weaker than the others; it \
              syncs at the end of each workload that writes",
@@ -236,6 +237,7 @@ pub fn deviations(engine: EngineKind) -> &'static [&'static str] {
              transaction",
         ],
         EngineKind::Lmdb => &[
+            "looks a key up, and writes one, in a transaction of its own; appends without MDB_APPEND",
             "has no codec, filters, checksums, cache, memtables or background work: it is a map of \
              its file, and the page cache is its cache",
             "commits with MDB_NOSYNC outside of fillsync; it syncs at the end of each workload that \

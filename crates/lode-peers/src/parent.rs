@@ -1,7 +1,7 @@
 //! The parent: starts one child after the other and collects what they tell.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
@@ -85,7 +85,7 @@ fn answers(job: &Job, round: usize) -> Result<Vec<Answer>> {
     Ok(answers)
 }
 
-fn child(job: &Job) -> std::io::Result<Output> {
+fn child(job: &Job) -> io::Result<Output> {
     let mut child = Command::new(std::env::current_exe()?)
         .arg("worker")
         .stdin(Stdio::piped())
@@ -114,10 +114,14 @@ fn name(job: &Job) -> String {
 /// A directory that is removed with everything in it.
 struct Scratch(PathBuf);
 
+/// Followed by the number of the process.
+const SCRATCH_START: &str = "lode-peers-";
+
 impl Scratch {
     fn new(place: &Path) -> Result<Scratch> {
-        let path = place.join(format!("lode-peers-{}", std::process::id()));
+        let path = place.join(format!("{SCRATCH_START}{}", std::process::id()));
         fs::create_dir_all(place).map_err(Failure::io(place))?;
+        remove_leftovers(place).map_err(Failure::io(place))?;
         fs::create_dir(&path).map_err(Failure::io(&path))?;
         Ok(Scratch(path))
     }
@@ -129,6 +133,21 @@ impl Drop for Scratch {
             eprintln!("lode-peers: {} is left behind: {error}", self.0.display());
         }
     }
+}
+
+/// Removes databases of runs that were killed; one of a living process is left
+/// alone.
+fn remove_leftovers(place: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(place)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(SCRATCH_START));
+        let is_number = |id: &&str| id.parse::<u32>().is_ok();
+        if process.filter(is_number).is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -180,5 +199,27 @@ mod tests {
         let failed = Answer::Failed { reason, usage: false };
         let text = "round 3, leveldb synced 40-60: no".to_string();
         assert_eq!(collected.take(failed, &job(), 2), Err(Failure::Failed(text)));
+    }
+
+    /// A run that was killed leaves nothing for longer than until the next one;
+    /// what is another's stays, and so does what only looks like one.
+    #[test]
+    fn leftovers_are_removed() {
+        let place = tempfile::TempDir::new().expect("a temporary directory");
+        let make = |name: String| {
+            let path = place.path().join(name);
+            fs::create_dir_all(path.join("0-lodestore")).expect("a directory");
+            path
+        };
+        // No system numbers its processes this high.
+        let dead = make(format!("{SCRATCH_START}4294967295"));
+        let alive = make(format!("{SCRATCH_START}1"));
+        let other = make(format!("{SCRATCH_START}results"));
+        let scratch = Scratch::new(place.path()).expect("a scratch directory");
+        assert!(!dead.exists() && alive.exists() && other.exists());
+        let path = scratch.0.clone();
+        assert!(path.exists());
+        drop(scratch);
+        assert!(!path.exists());
     }
 }

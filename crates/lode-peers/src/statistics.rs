@@ -64,6 +64,11 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
     })
 }
 
+/// What the interval of so many rounds covers.
+pub fn coverage_of(rounds: usize) -> f64 {
+    coverage(rounds, cut(rounds))
+}
+
 /// The estimate of `theirs / ours`, round by round. Rounds that only one of
 /// them has do not count.
 pub fn ratio(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<Estimate> {
@@ -169,6 +174,7 @@ mod tests {
             let Estimate { low, high, coverage, .. } = estimate(&values).expect("some");
             assert_eq!((low, high), (first, last), "of {count}");
             close(coverage, covers);
+            close(coverage_of(count as usize), covers);
         }
         assert_eq!(estimate(&[]), None);
     }

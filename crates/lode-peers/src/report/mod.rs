@@ -14,7 +14,7 @@ use crate::engines::EngineKind;
 use crate::lanes::{Lane, deviations};
 use crate::results::{Cell, Gap, Line, Sample};
 use crate::schedule::Plan;
-use crate::statistics::Verdict;
+use crate::statistics::{Verdict, coverage_of};
 
 /// Everything that there is to tell.
 pub struct Told {
@@ -117,6 +117,15 @@ impl Told {
         let cells = self.lines.iter().flat_map(|line| line.cells.iter().map(move |c| (line, c)));
         cells.filter(|(_, cell)| cell.verdict == Some(Verdict::Loss))
     }
+}
+
+/// How ratios are to be read.
+fn ratios_text(rounds: usize) -> String {
+    format!(
+        "Ratios are the engine's time as a multiple of Lodestore's: above 1 it takes longer. In \
+         brackets the interval of the median, which covers {:.1} % with {rounds} rounds.",
+        coverage_of(rounds) * 100.0
+    )
 }
 
 /// `3.12 (3.05 to 3.20)`.

@@ -16,6 +16,7 @@ pub fn html(told: &Told) -> String {
     let body = [
         format!("<h1>{}</h1>\n", escape(&title)),
         paragraph(&summary(&told.head)),
+        paragraph(&super::ratios_text(told.head.rounds)),
         section("Losses", &losses(told)),
         section("Ratios", &pictures(told)),
         section("Figures", &figures(told)),

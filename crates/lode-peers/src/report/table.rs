@@ -10,10 +10,7 @@ use crate::results::Line;
 /// Everything, ours first in each line, losses and noise once more at the end.
 pub fn text(told: &Told) -> String {
     let mut text = head(&told.head);
-    text.push_str(
-        "\nRatios are the engine's time as a multiple of Lodestore's: above 1 it takes \
-                   longer. In brackets the interval of the median.\n\n",
-    );
+    let _ = writeln!(text, "\n{}\n", super::ratios_text(told.head.rounds));
     text.push_str(&grid::text(&rows(&told.lines), 3));
     text.push_str(&findings(told));
     text

@@ -49,6 +49,7 @@ fn table_tells_losses_and_gaps() {
     for setting in ["memtable_bytes", "64.0 MiB", "snappy", "filter_bits", "verify_checksums"] {
         assert!(text.contains(setting), "{setting} is not in {text}");
     }
+    assert!(text.contains("covers 96.9 % with 6 rounds"), "{text}");
     assert!(!text.contains("recycled_logs"), "what nobody was told is left out: {text}");
 }
 

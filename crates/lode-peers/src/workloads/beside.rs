@@ -2,6 +2,7 @@
 //! what readers must find is known, and keeps to the same rate for everybody.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 
 use lode_bench::pace::Pace;
 
@@ -13,10 +14,15 @@ use crate::workload::PUTS_BESIDE_PER_SECOND;
 
 /// `threads` look keys up, as many together as there are entries, while one
 /// writes.
-pub fn read(run: &Run<'_>, threads: u64) -> Result<Done> {
+pub fn read(run: &Run<'_>, threads: u64, begin: &mut dyn FnMut()) -> Result<Done> {
     let stop = AtomicBool::new(false);
+    let (is_writing, writes) = mpsc::channel();
     let (read, written) = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| write(run, &stop));
+        let stop = &stop;
+        let writer = scope.spawn(move || write(run, stop, is_writing));
+        // A writer that failed before its first put is told of below.
+        let _ = writes.recv();
+        begin();
         let read = read::in_threads(run, threads, |thread, count| {
             read::get_all(run, read::drawn(run, Purpose::Beside, thread, count))
         });
@@ -27,8 +33,9 @@ pub fn read(run: &Run<'_>, threads: u64) -> Result<Done> {
     Ok(Done { puts_beside: Some(written?), ..read? })
 }
 
-/// Writes single entries, whatever the lane says of batches, until `stop`.
-fn write(run: &Run<'_>, stop: &AtomicBool) -> Result<u64> {
+/// Writes single entries, whatever the lane says of batches, until `stop`. Says
+/// so once it is writing.
+fn write(run: &Run<'_>, stop: &AtomicBool, is_writing: Sender<()>) -> Result<u64> {
     let pace = Pace::new(PUTS_BESIDE_PER_SECOND);
     let mut keys = run.stream.keys();
     let mut puts = 0;
@@ -41,6 +48,10 @@ fn write(run: &Run<'_>, stop: &AtomicBool) -> Result<u64> {
         pace.wait(1, stop);
         run.engine.put(keys.key(number), run.stream.value(number, 0))?;
         puts += 1;
+        if puts == 1 {
+            // Nobody waits for more than the first.
+            let _ = is_writing.send(());
+        }
     }
     Ok(puts)
 }

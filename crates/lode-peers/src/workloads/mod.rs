@@ -81,8 +81,8 @@ pub fn run(workload: Workload, run: &Run<'_>, begin: &mut dyn FnMut()) -> Result
         ReadSeq | ReadReverse => scan::everything(run, workload),
         SeekRandom => scan::from_random_keys(run),
         ScanDeleted => scan::after_deletes(run),
-        ReadWhileWriting2 => beside::read(run, 2),
-        ReadWhileWriting8 => beside::read(run, 8),
+        ReadWhileWriting2 => beside::read(run, 2, begin),
+        ReadWhileWriting8 => beside::read(run, 8, begin),
         PulseRead => pulse::read(run, begin),
         PulseWrite => pulse::write(run, begin),
     }
