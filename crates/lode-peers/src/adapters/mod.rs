@@ -1,5 +1,5 @@
 //! One file for each engine: its settings and calls in terms of
-//! [`Engine`](crate::engine::Engine).
+//! [`Engine`].
 
 mod lodestore;
 #[cfg(feature = "leveldb")]
