@@ -21,8 +21,8 @@ const ROUNDS_MAX: usize = 1_000;
 const THREADS_MAX: u64 = 256;
 /// Data is at least so many times as large as a limit on memory.
 const MEMORY_MULTIPLE: u64 = 8;
-/// Engines need something to work in.
-const MEMORY_MIN: u64 = 32 << 20;
+/// Engines need something to work in: with half of it some are killed.
+const MEMORY_MIN: u64 = 64 << 20;
 
 const EXIT_CODES: &str = "Exit codes:
   0  every engine found the same
@@ -87,8 +87,8 @@ pub struct RunFlags {
     /// Time each call. Costs as much as a fast engine's put.
     #[arg(long)]
     latencies: bool,
-    /// Memory of each engine's process, page cache included, as in 1G. Entries
-    /// must be eight times as large.
+    /// Memory of each engine's process, page cache included, as in 1G; at least
+    /// 64M. Entries must be eight times as large.
     #[arg(long, value_parser = parse_bytes)]
     memory_limit: Option<u64>,
     /// Write everything to this file as JSON.
@@ -243,7 +243,7 @@ mod tests {
             (&["--threads", "0"], "--threads is 0"),
             (&["--json", "/nowhere/x.json"], "--json is /nowhere/x.json"),
             (&["--html", "/"], "--html is /"),
-            (&["--memory-limit", "1K", "--entries", "1G"], "must be 32.0 MiB"),
+            (&["--memory-limit", "1K", "--entries", "1G"], "must be 64.0 MiB"),
             (&["--memory-limit", "1G", "--entries", "1M"], "use --entries 130150525 or more"),
         ] {
             match plan(flags) {

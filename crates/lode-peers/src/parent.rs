@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
@@ -13,6 +14,9 @@ use crate::failure::Failure;
 use crate::protocol::{Answer, Job};
 use crate::results::{Gap, Sample, check_agreement};
 use crate::schedule::Plan;
+
+/// How the system ends a process that exceeds its limit on memory.
+const SIGKILL: i32 = 9;
 
 /// What all children told.
 #[derive(Debug, Default)]
@@ -71,11 +75,14 @@ fn answers(job: &Job, round: usize) -> Result<Vec<Answer>> {
     let text = String::from_utf8_lossy(&output.stdout);
     let answers: std::result::Result<Vec<Answer>, String> =
         text.lines().map(Answer::parse).collect();
+    let answers = answers.map_err(|error| failed(job, round, &error))?;
+    if output.status.signal() == Some(SIGKILL) && job.memory_limit.is_some() {
+        return Ok(with_killed(answers, job));
+    }
     if !output.status.success() {
         let what = format!("its process ended with {}", output.status);
         return Err(failed(job, round, &what));
     }
-    let answers = answers.map_err(|error| failed(job, round, &error))?;
     let is_complete = answers.len() == job.workloads.len()
         || matches!(answers.last(), Some(Answer::Failed { .. }));
     if !is_complete {
@@ -83,6 +90,16 @@ fn answers(job: &Job, round: usize) -> Result<Vec<Answer>> {
         return Err(failed(job, round, &format!("it told of {told} of {wanted} workloads")));
     }
     Ok(answers)
+}
+
+/// `answers`, and that the workloads which are missing there cannot be done
+/// within the limit on memory: the system kills what exceeds it.
+fn with_killed(mut answers: Vec<Answer>, job: &Job) -> Vec<Answer> {
+    let told = answers.len();
+    let reason = "it was killed, for more memory than --memory-limit".to_string();
+    let missing = job.workloads.iter().skip(told);
+    answers.extend(missing.map(|&workload| Answer::Cannot { workload, reason: reason.clone() }));
+    answers
 }
 
 fn child(job: &Job) -> io::Result<Output> {
@@ -199,6 +216,26 @@ mod tests {
         let failed = Answer::Failed { reason, usage: false };
         let text = "round 3, leveldb synced 40-60: no".to_string();
         assert_eq!(collected.take(failed, &job(), 2), Err(Failure::Failed(text)));
+    }
+
+    /// An engine that needs more memory than there is leaves cells empty, by
+    /// name; what it had done before counts.
+    #[test]
+    fn killed_children_leave_gaps() {
+        let workloads = vec![Workload::FillRandom, Workload::ReadSeq, Workload::MultiGet];
+        let job = Job { workloads, ..job() };
+        let first = Answer::Measured(Box::new(measured(Workload::FillRandom, 1.0)));
+        let answers = with_killed(vec![first.clone()], &job);
+        let [told, rest @ ..] = answers.as_slice() else { panic!("{answers:?}") };
+        assert_eq!(*told, first);
+        let gaps: Vec<Workload> = rest
+            .iter()
+            .map(|answer| match answer {
+                Answer::Cannot { workload, reason } if reason.contains("killed") => *workload,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(gaps, [Workload::ReadSeq, Workload::MultiGet]);
     }
 
     /// A run that was killed leaves nothing for longer than until the next one;
