@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use lode_bench::pulse::cgroup::MemoryLimit;
 use lode_bench::pulse::pages::drop_cached;
 use lode_bench::system;
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 
 use crate::adapters;
 use crate::engine::{Engine, Result};
@@ -19,6 +19,9 @@ use crate::workloads::{self, Done, Run};
 
 /// Does the job on standard input, and answers on standard output.
 pub fn run() -> Result<()> {
+    // A child whose parent was killed would disturb the next run for hours.
+    let ended = set_parent_process_death_signal(Some(Signal::KILL));
+    ended.map_err(Failure::of("the signal of a parent's end"))?;
     let mut text = String::new();
     let read = std::io::stdin().read_to_string(&mut text);
     read.map_err(Failure::of("standard input"))?;

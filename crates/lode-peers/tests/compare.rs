@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -211,6 +212,51 @@ fn limits_on_memory_hold_or_are_refused() {
     let free = worker(unlimited.path(), &limited[1..]);
     assert_eq!(answers[1]["measured"]["digest"], free[1]["measured"]["digest"]);
     assert!(answers[1]["measured"]["found"].as_u64() > Some(0), "{answers:?}");
+}
+
+/// A killed run takes its child along; the next one removes what it left.
+#[test]
+fn killed_runs_leave_no_child() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let place = directory.path().display().to_string();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_lode-peers"))
+        .args(["run", "--entries", "1G", "--workloads", "fillseq", "--directory", &place])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let id = run.id();
+    let wait_for = |what: &str, is_there: &dyn Fn() -> bool| {
+        let start = Instant::now();
+        while !is_there() {
+            assert!(start.elapsed() < Duration::from_secs(60), "no {what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let children = || {
+        let file = format!("/proc/{id}/task/{id}/children");
+        std::fs::read_to_string(file).expect("Linux tells").trim().to_string()
+    };
+    let database = directory.path().join(format!("lode-peers-{id}"));
+    let files = || -> usize {
+        let databases = std::fs::read_dir(&database).into_iter().flatten().flatten();
+        databases.map(|entry| std::fs::read_dir(entry.path()).map_or(0, |d| d.count())).sum()
+    };
+    wait_for("database", &|| files() > 0);
+    let child = children();
+    assert!(!child.is_empty());
+    run.kill().expect("it is killed");
+    run.wait().expect("it ends");
+    wait_for("end of the child", &|| {
+        // Gone, or dead and not yet collected by whoever inherited it.
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+    assert!(database.exists());
+    let flags =
+        ["run", "--entries", "10", "--rounds", "1", "--workloads", "fillseq", "--directory"];
+    let next = lode_peers(&[&flags[..], &[&place]].concat());
+    assert!(next.status.success(), "{}", text(&next.stderr));
+    assert!(!database.exists());
 }
 
 /// The list names every engine, lane, workload and size.
