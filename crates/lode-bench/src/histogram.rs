@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Longest latency told apart, in nanoseconds: longer ones count as this.
 const NANOS_MAX: u64 = 3_600_000_000_000;
@@ -22,7 +22,7 @@ pub struct Histogram {
 }
 
 /// The figures of a histogram, in microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Operations (or batches) measured.
     pub count: u64,

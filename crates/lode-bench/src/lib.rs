@@ -17,8 +17,8 @@ pub mod values;
 pub mod histogram;
 pub mod ledger;
 pub mod permutation;
-mod popularity;
-mod pace;
+pub mod popularity;
+pub mod pace;
 mod shapes;
 mod distributions;
 mod comparisons;
@@ -44,7 +44,7 @@ mod rates;
 mod header;
 mod summary;
 mod document;
-mod report;
+pub mod report;
 
 // Doing it.
 mod watch;
@@ -60,7 +60,7 @@ pub use error::BenchError;
 pub use flags::Flags;
 pub use foreign::flag as foreign_flag_reason;
 pub use help::benchmarks as benchmarks_help;
-pub use numbers::{bytes_text, grouped, parse_bytes, parse_count, seconds_text};
+pub use numbers::{bytes_text, date_text, grouped, parse_bytes, parse_count, seconds_text};
 
 use crate::directory::Directory;
 use crate::document::Told;

@@ -51,7 +51,7 @@ impl Random {
 /// generators", 2014): 64 good bits from each step of a counter. For all that
 /// db_bench's generator is too weak for.
 #[derive(Clone, Debug)]
-pub(crate) struct SplitMix(u64);
+pub struct SplitMix(u64);
 
 impl SplitMix {
     /// A generator that starts from `seed`; every seed is a good one.
@@ -60,6 +60,7 @@ impl SplitMix {
     }
 
     /// The next 64 bits.
+    #[allow(clippy::should_implement_trait, reason = "there is always a next one")]
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,8 +1,9 @@
 //! What the machine tells about itself and about this process. Everything is
 //! optional: what a system does not tell is left out of reports.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -54,6 +55,18 @@ pub fn unix_seconds() -> u64 {
 /// Bytes of all files below `directory`. A file that vanishes meanwhile is not
 /// counted; a directory that is not there has none.
 pub fn directory_bytes(directory: &Path) -> io::Result<u64> {
+    sum_of_files(directory, &|metadata| metadata.len())
+}
+
+/// Bytes that all files below `directory` take on the device, as
+/// [`directory_bytes`]: less where a file has holes.
+pub fn allocated_bytes(directory: &Path) -> io::Result<u64> {
+    /// The system counts in these, whatever the file system's blocks are.
+    const UNIT_BYTES: u64 = 512;
+    sum_of_files(directory, &|metadata| metadata.blocks() * UNIT_BYTES)
+}
+
+fn sum_of_files(directory: &Path, of: &dyn Fn(&Metadata) -> u64) -> io::Result<u64> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -63,8 +76,8 @@ pub fn directory_bytes(directory: &Path) -> io::Result<u64> {
     for entry in entries {
         let entry = entry?;
         match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => bytes += directory_bytes(&entry.path())?,
-            Ok(metadata) => bytes += metadata.len(),
+            Ok(metadata) if metadata.is_dir() => bytes += sum_of_files(&entry.path(), of)?,
+            Ok(metadata) => bytes += of(&metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

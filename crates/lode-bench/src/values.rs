@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::random::Random;
+use crate::random::{Random, SplitMix};
 
 const POOL_BYTES: usize = 1 << 20;
 const PIECE_BYTES: usize = 100;
@@ -35,6 +35,15 @@ impl ValuePool {
             bytes.extend_from_slice(&piece);
         }
         ValuePool { bytes: bytes.into() }
+    }
+
+    /// The value of `length` bytes, at most the longest that the pool was made
+    /// for, that belongs to `number`: equal numbers have equal values.
+    #[inline]
+    pub fn value(&self, number: u64, length: usize) -> &[u8] {
+        let places = (self.bytes.len() - length) as u64;
+        let start = (SplitMix::new(number).next() % places) as usize;
+        &self.bytes[start..start + length]
     }
 
     /// A cursor over the pool, starting at its beginning.
@@ -101,5 +110,17 @@ mod tests {
             values.next(7.min(length));
             assert_eq!(values.next(length).len(), length);
         }
+    }
+
+    /// A value follows from its number, and others have others.
+    #[test]
+    fn values_belong_to_numbers() {
+        let pool = ValuePool::new(0.5, 100);
+        let values: std::collections::HashSet<&[u8]> =
+            (0..1_000).map(|number| pool.value(number, 100)).collect();
+        assert!(values.len() > 990, "{} of 1000 values", values.len());
+        assert_eq!(pool.value(7, 100), ValuePool::new(0.5, 100).value(7, 100));
+        let long = ValuePool::new(0.5, 3 << 20);
+        assert_eq!(long.value(1, 3 << 20).len(), 3 << 20);
     }
 }

@@ -161,7 +161,7 @@ fn refused(bytes: u64, reason: &str) -> BenchError {
     BenchError::Refused(format!(
         "--memory-limit is not possible: {reason}. Run it as root, or let systemd set the limit \
          and leave --memory-limit out: systemd-run --user --scope -p MemoryMax={bytes} \
-         -p MemorySwapMax=0 lode pulse ... (wanted: {})",
+         -p MemorySwapMax=0 COMMAND ... (wanted: {})",
         bytes_text(bytes)
     ))
 }

@@ -18,8 +18,8 @@ mod flags;
 mod export;
 
 // What surrounds the database.
-mod cgroup;
-mod pages;
+pub mod cgroup;
+pub mod pages;
 mod watch;
 mod status;
 mod open;

@@ -9,11 +9,15 @@ use rustix::fs::{Advice, fadvise};
 
 use crate::error::BenchError;
 
-/// Writes the files in `directory` back to the device and lets go of their
+/// Writes the files below `directory` back to the device and lets go of their
 /// pages. Files that vanish meanwhile are passed over.
 pub fn drop_cached(directory: &Path) -> Result<(), BenchError> {
     for entry in fs::read_dir(directory).map_err(BenchError::io(directory))? {
         let path = entry.map_err(BenchError::io(directory))?.path();
+        if path.is_dir() {
+            drop_cached(&path)?;
+            continue;
+        }
         match drop_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             done => done.map_err(BenchError::io(&path))?,

@@ -2,6 +2,19 @@
 
 use std::fmt::Write as _;
 
+const STYLE: &str = include_str!("style.css");
+
+/// A page of a `body` that is HTML. It needs nothing but itself.
+pub fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+        escape(title)
+    )
+}
+
 /// `text` with the characters replaced that mean something in HTML.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -81,8 +94,17 @@ impl Table {
 
     /// Adds a row with a cell for each heading.
     pub fn row(&mut self, cells: &[String]) {
+        self.push("<tr>", cells);
+    }
+
+    /// Adds a row in the colour of what is bad.
+    pub fn bad_row(&mut self, cells: &[String]) {
+        self.push("<tr class=\"bad\">", cells);
+    }
+
+    fn push(&mut self, opening: &str, cells: &[String]) {
         assert_eq!(cells.len(), self.columns, "a cell for each heading");
-        self.html.push_str("<tr>");
+        self.html.push_str(opening);
         for cell in cells {
             let _ = write!(self.html, "<td>{}</td>", escape(cell));
         }

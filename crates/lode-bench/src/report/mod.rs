@@ -6,7 +6,7 @@
 //! page follows the reader's light or dark mode and prints on white. Losses and
 //! stalls come first.
 
-mod html;
+pub mod html;
 mod scale;
 mod bars;
 mod curve;
@@ -15,10 +15,6 @@ mod sections;
 use crate::document::Told;
 use crate::numbers::date_text;
 use crate::system;
-
-use html::escape;
-
-const STYLE: &str = include_str!("style.css");
 
 /// The page of a run.
 pub fn page(told: &Told<'_>) -> String {
@@ -36,13 +32,7 @@ pub fn page(told: &Told<'_>) -> String {
         sections::settings(told),
     ]
     .concat();
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
-        escape(&title)
-    )
+    html::document(&title, &body)
 }
 
 #[cfg(test)]

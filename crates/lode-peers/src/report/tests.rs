@@ -1,0 +1,90 @@
+//! Reports of a known run.
+
+use super::*;
+use crate::results::lines;
+use crate::results::tests::samples;
+use crate::stream::Shape;
+use crate::workload::Workload;
+
+fn told(seconds: f64) -> Told {
+    let plan = Plan {
+        lane: Lane::Equal,
+        engines: vec![EngineKind::Lodestore, EngineKind::LodestoreAgain, EngineKind::RocksDb],
+        workloads: vec![Workload::FillRandom, Workload::ReadSeq],
+        shapes: vec![Shape::Standard],
+        entries: 1_000,
+        rounds: 6,
+        seed: 1,
+        threads: 1,
+        latencies: false,
+        memory_limit: None,
+    };
+    let mut all = samples(Workload::FillRandom, EngineKind::RocksDb, 3.0);
+    all.extend(samples(Workload::ReadSeq, EngineKind::RocksDb, seconds));
+    let gap = Gap {
+        engine: EngineKind::RocksDb,
+        workload: Workload::MultiGet,
+        reason: "keys <are> too long".to_string(),
+    };
+    let command = "lode-peers run --json a&b".to_string();
+    let lines = lines(&all, plan.rounds);
+    Told { head: Head::new(&plan, command), lines, gaps: vec![gap], samples: all }
+}
+
+/// Ours comes first in every line; losses are marked there and told at the end
+/// with their ratio, and gaps are told by name.
+#[test]
+fn table_tells_losses_and_gaps() {
+    let text = table::text(&told(0.5));
+    let line = |start: &str| text.lines().position(|l| l.starts_with(start)).expect(start);
+    let rows: Vec<&str> = text.lines().collect();
+    let at = line("readseq");
+    assert!(rows[at].contains("16-100  lodestore "), "{text}");
+    assert!(rows[at + 1].contains("lodestore-again") && rows[at + 1].contains("even"), "{text}");
+    assert!(rows[at + 2].contains("rocksdb"), "{text}");
+    assert!(rows[at + 2].contains("0.50 (0.50 to 0.50)  LOSS"), "{text}");
+    assert!(rows[line("fillrandom+quiet") + 2].contains("3.00 (3.00 to 3.00)"), "{text}");
+    assert!(text.contains("\n1 losses\n  readseq 16-100: rocksdb 0.50 (0.50 to 0.50)\n"), "{text}");
+    assert!(text.contains("rocksdb cannot do multiget: keys <are> too long"), "{text}");
+    for setting in ["memtable_bytes", "64.0 MiB", "snappy", "filter_bits", "verify_checksums"] {
+        assert!(text.contains(setting), "{setting} is not in {text}");
+    }
+    assert!(text.contains("covers 96.9 % with 6 rounds"), "{text}");
+    assert!(!text.contains("recycled_logs"), "what nobody was told is left out: {text}");
+}
+
+/// The page needs nothing but itself, escapes what it shows, and has losses in
+/// red where there are any.
+#[test]
+fn page_is_whole_and_self_contained() {
+    let page = page::html(&told(0.5));
+    for outside in ["http", "src=", "href=", "@import", "<script", "url("] {
+        assert!(!page.contains(outside), "the page asks for {outside}");
+    }
+    assert!(page.contains("keys &lt;are&gt; too long") && page.contains("a&amp;b"));
+    assert!(page.contains("<li class=\"bad\">readseq 16-100: rocksdb"));
+    assert_eq!(page.matches("<tr class=\"bad\">").count(), 1);
+    assert_eq!(page.matches("<rect class=\"stall\"").count(), 1);
+    for element in ["table", "figure", "svg", "div", "tr", "td", "ul", "li", "section", "html"] {
+        let opened = page.matches(&format!("<{element}>")).count()
+            + page.matches(&format!("<{element} ")).count();
+        assert_eq!(opened, page.matches(&format!("</{element}>")).count(), "{element}");
+    }
+    let fine = page::html(&told(2.0));
+    assert!(fine.contains("<p>None.</p>") && !fine.contains("<tr class=\"bad\">"));
+    assert!(!fine.contains("<rect class=\"stall\""));
+}
+
+/// The document has the head, the lines and every single measurement.
+#[test]
+fn document_has_everything() {
+    let json: serde_json::Value =
+        serde_json::from_str(&document::text(&told(0.5))).expect("it is JSON");
+    assert_eq!(json["head"]["engines"][2]["engine"], "rocksdb");
+    assert_eq!(json["samples"].as_array().map(Vec::len), Some(36));
+    let lines = json["lines"].as_array().expect("lines");
+    let loss = lines.iter().find(|l| l["case"]["workload"] == "readseq").expect("it is there");
+    assert_eq!(loss["cells"][2]["verdict"], "loss");
+    assert_eq!(loss["cells"][2]["ratio"]["median"], 0.5);
+    assert_eq!(json["gaps"][0]["workload"], "multiget");
+}
