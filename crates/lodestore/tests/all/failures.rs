@@ -236,6 +236,32 @@ fn a_synced_write_counts_although_the_manifest_has_no_room_to_say_so() {
     }
 }
 
+/// Closing may be the only moment at which a file system tells of lost bytes: a
+/// table that could not be closed is none, whoever wrote it.
+#[test]
+fn a_failed_close_of_a_table_is_told() {
+    let disk = Disk::new();
+    let db = disk.open();
+    let fail =
+        || disk.failing.inject(Fault::new(Operation::Close, 1, ErrorKind::Other).on("table"));
+    let told = |failed: lodestore::Error| assert!(failed.to_string().contains("close"), "{failed}");
+    db.put(b"key", b"value").expect("written");
+    fail();
+    told(db.flush().unwrap_err());
+    db.resume().expect("it goes on");
+    db.flush().expect("flushed");
+    fail();
+    told(db.rewrite_range(None, None).unwrap_err());
+    db.resume().expect("it goes on");
+    assert_eq!(db.get(b"key").expect("reads work").as_deref(), Some(&b"value"[..]));
+    let options = disk.options();
+    let mut writer =
+        lodestore::TableWriter::create("/table", &options, &options.family).expect("it begins");
+    writer.put(b"key", b"value").expect("it takes an entry");
+    fail();
+    told(writer.finish().unwrap_err());
+}
+
 /// A flush of one family makes durable what the same batches did to others,
 /// whatever that was.
 #[test]
