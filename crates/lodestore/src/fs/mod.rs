@@ -234,10 +234,16 @@ pub fn read_full_at(file: &dyn ReadableFile, offset: u64, buffer: &mut [u8]) -> 
 /// Creates a directory, and those above it, so that power loss leaves them.
 /// No error if it is there.
 pub fn create_directory_durably(fs: &dyn Fs, path: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = path
-        .ancestors()
-        .take_while(|ancestor| *ancestor != Path::new("") && fs.list(ancestor).is_err())
-        .collect();
+    let mut missing = Vec::new();
+    for ancestor in path.ancestors().take_while(|ancestor| *ancestor != Path::new("")) {
+        match fs.list(ancestor) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(ancestor),
+            // It is there, although it may not be listed.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+            Err(error) => return Err(error),
+            Ok(_) => break,
+        }
+    }
     fs.create_directory(path)?;
     // The topmost first. The directory's own name may be recent even if it is
     // there: whoever made it may not have synced it.
