@@ -244,7 +244,6 @@ fn fetch_round<'v>(
             Err(error) => failures[index] = Some(error),
         }
     }
-    // In file order, and each block once however many lookups want it.
     // In the order of tables and places, and each block once however many lookups
     // want it. Not by address: a simulation must read in the same order again.
     wanted.sort_by_key(|w| (w.table.cache_file(), w.block.place.offset));
