@@ -41,10 +41,6 @@ const ITEMS: usize = 6;
 
 type Counts = [AtomicUsize; ITEMS];
 
-fn sum(counts: &Counts) -> usize {
-    counts.iter().map(|count| count.load(Ordering::SeqCst)).sum()
-}
-
 fn usable_bytes(bytes_max: usize) -> usize {
     bytes_max - bytes_max / 16
 }
@@ -60,6 +56,9 @@ pub(crate) fn memtable_share_of(bytes_max: usize) -> usize {
 pub struct Budget {
     /// `usize::MAX`: no limit; memory is only counted.
     bytes_max: AtomicUsize,
+    /// All that is reserved. A sum of the items, taken while something moves from
+    /// one to another, would count that twice or not at all.
+    reserved_bytes: AtomicUsize,
     used: Counts,
     /// What caches hold.
     cached_bytes: AtomicUsize,
@@ -93,6 +92,7 @@ impl Budget {
     fn with(bytes_max: usize) -> Arc<Budget> {
         Arc::new(Budget {
             bytes_max: AtomicUsize::new(bytes_max),
+            reserved_bytes: AtomicUsize::new(0),
             used: Counts::default(),
             cached_bytes: AtomicUsize::new(0),
             caches: Mutex::default(),
@@ -116,10 +116,13 @@ impl Budget {
         self.shrink_caches();
     }
 
-    /// What is held now, caches included, in bytes. What moves meanwhile from one
-    /// item to another, as a memtable does that is sealed, may count twice.
+    /// What is held now, caches included, in bytes.
     pub fn used_bytes(&self) -> usize {
-        sum(&self.used) + self.cached_bytes.load(Ordering::SeqCst)
+        self.reserved_bytes() + self.cached_bytes.load(Ordering::SeqCst)
+    }
+
+    fn reserved_bytes(&self) -> usize {
+        self.reserved_bytes.load(Ordering::SeqCst)
     }
 
     /// What is given out. The rest, a sixteenth, is for what nobody counts:
@@ -163,7 +166,7 @@ impl Budget {
             0 => 0,
             _ => self.memtable_share().saturating_sub(active + sealed),
         };
-        self.usable_bytes().saturating_sub(sum(&self.used) + kept) / caches
+        self.usable_bytes().saturating_sub(self.reserved_bytes() + kept) / caches
     }
 
     /// Adds a cache; `shrink` makes it shrink to its room, and says if it is
@@ -185,9 +188,10 @@ impl Budget {
     }
 
     fn add(&self, item: Item, bytes: usize) {
+        self.used[item as usize].fetch_add(bytes, Ordering::Relaxed);
         // Sequentially consistent, as is counting what a cache takes in: of a
         // reservation and a block that come at the same time, one sees the other.
-        self.used[item as usize].fetch_add(bytes, Ordering::SeqCst);
+        self.reserved_bytes.fetch_add(bytes, Ordering::SeqCst);
         if self.bytes_max().is_some() && self.used_bytes() > self.usable_bytes() {
             self.shrink_caches();
         }
@@ -299,6 +303,15 @@ impl Account {
     fn subtract(&self, item: Item, bytes: usize) {
         self.used[item as usize].fetch_sub(bytes, Ordering::Relaxed);
         self.budget.used[item as usize].fetch_sub(bytes, Ordering::Relaxed);
+        self.budget.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts `bytes` under another item.
+    fn shift(&self, from: Item, to: Item, bytes: usize) {
+        for used in [&self.used, &self.budget.used] {
+            used[to as usize].fetch_add(bytes, Ordering::Relaxed);
+            used[from as usize].fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 }
 
@@ -384,10 +397,8 @@ impl Reservation {
 
     /// Counts it under another item from here on.
     pub(crate) fn move_to(&mut self, item: Item) {
-        let bytes = self.bytes;
-        self.resize(0);
+        self.charge.account.shift(self.charge.item, item, self.bytes);
         self.charge.item = item;
-        self.resize(bytes);
     }
 }
 

@@ -22,7 +22,9 @@ use crate::lanes::Settings;
 
 /// Opens the database in `directory`, which exists; an empty one becomes a
 /// new database.
-/// # Errors: `Usage` if this program was built without the engine.
+///
+/// # Errors
+/// `Usage` if this program was built without the engine.
 pub fn open(engine: EngineKind, directory: &Path, settings: &Settings) -> Result<Box<dyn Engine>> {
     match engine {
         EngineKind::Lodestore | EngineKind::LodestoreAgain => lodestore::open(directory, settings),
