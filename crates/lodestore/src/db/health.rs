@@ -1,6 +1,8 @@
 //! Whether writing goes on: the first failure after which it must not is kept
 //! until `resume`.
 
+use std::io::ErrorKind;
+
 use crate::error::{Error, Result};
 use crate::fs::is_out_of_descriptors;
 use crate::sync::Mutex;
@@ -55,9 +57,6 @@ impl Health {
 /// True for failures that may go away without anybody's doing: space returns,
 /// descriptors are closed. Everything else needs `resume`.
 pub(crate) fn may_pass(error: &Error) -> bool {
-    /// ENOSPC, EDQUOT.
-    const FULL: [i32; 2] = [28, 122];
-
     let Error::Io { source, during, .. } = error else { return false };
     // Nothing was synced, nor tried: there was no descriptor to do it with.
     if is_out_of_descriptors(source) {
@@ -66,10 +65,7 @@ pub(crate) fn may_pass(error: &Error) -> bool {
     // After a failed sync nothing is known of what is on disk, whatever the
     // reason given.
     let is_sync = during.contains("sync");
-    let code = source.raw_os_error();
-    !is_sync
-        && (code.is_some_and(|code| FULL.contains(&code))
-            || source.kind() == std::io::ErrorKind::StorageFull)
+    !is_sync && matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 #[cfg(all(test, simulation))]

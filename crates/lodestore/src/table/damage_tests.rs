@@ -9,6 +9,7 @@ use crate::prefix::PrefixExtractor;
 use crate::sync::Arc;
 
 use super::directory::Directory;
+use super::layout::{BLOCK_HEADER_BYTES, Layout, SLACK_BYTES, flag};
 use super::meta::TableMeta;
 use super::testing::*;
 use super::{Compression, LookupKey, Need, Table, TableSettings};
@@ -277,6 +278,26 @@ fn hostile_blocks_are_refused_or_harmless() {
         let key = LookupKey::new(&entries[random.below(entries.len())].0, TRAILER_NEWEST);
         block.search(&key, &ORDER, |_, _| ControlFlow::Continue(()));
     }
+}
+
+/// Lengths whose product goes a little above 32 bits are not taken for what is
+/// left of it.
+#[test]
+fn lengths_that_wrap_around_fill_no_block() {
+    let (count, length) = (65_537u32, 65_536u32);
+    let wrapped = count.wrapping_mul(length);
+    let block = |suffix_bytes: u32, value_bytes: u32, content_bytes: u32| {
+        let flags = flag::SUFFIXES_FIXED | flag::VALUES_FIXED | flag::ONE_KIND;
+        let mut bytes = count.to_le_bytes().to_vec();
+        bytes.extend([0, 0, flags, Kind::Put as u8]);
+        bytes.extend([0; 8 + 4]);
+        bytes.extend([suffix_bytes.to_le_bytes(), value_bytes.to_le_bytes()].concat());
+        bytes.resize(BLOCK_HEADER_BYTES + content_bytes as usize + SLACK_BYTES, 0);
+        Layout::parse(&bytes)
+    };
+    assert!(block(1, 1, 2 * count).is_some(), "without the wrap this is a block");
+    assert!(block(length, 1, wrapped + count).is_none(), "suffixes");
+    assert!(block(1, length, count + wrapped).is_none(), "values");
 }
 
 /// Random changes to an index with a right checksum never panic.

@@ -124,24 +124,28 @@ fn a_read_only_database_never_compacts() {
     assert_eq!(disk.memory.operations(), before);
 }
 
-/// A full disk is told to who flushes; when space returns, the flush is done
-/// without anybody's help. Other databases' flushes go on meanwhile.
+/// A full disk, or quota, is told to who flushes; when space returns, the flush
+/// is done without anybody's help. Other databases' flushes go on meanwhile.
 #[test]
 fn a_flush_to_a_full_disk_says_so_and_keeps_no_one_waiting() {
-    let (full, fine) = (Disk::new(), Disk::new());
-    let scheduler = Some(lodestore::Scheduler::new(1));
-    let open = |disk: &Disk| {
-        Db::open(ROOT, Options { scheduler: scheduler.clone(), ..disk.options() }).expect("opens")
-    };
-    let (db, other) = (open(&full), open(&fine));
-    db.put(b"key", b"value").expect("written");
-    other.put(b"key", b"value").expect("written");
-    full.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".table").forever());
-    assert!(db.flush().is_err());
-    other.flush().expect("its disk has room");
-    full.failing.heal();
-    db.wait_for_background().expect("space returned");
-    assert_eq!(db.stats().files(), 1);
+    for reason in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+        let (full, fine) = (Disk::new(), Disk::new());
+        let scheduler = Some(lodestore::Scheduler::new(1));
+        let open = |disk: &Disk| {
+            let options = Options { scheduler: scheduler.clone(), ..disk.options() };
+            Db::open(ROOT, options).expect("opens")
+        };
+        let (db, other) = (open(&full), open(&fine));
+        db.put(b"key", b"value").expect("written");
+        other.put(b"key", b"value").expect("written");
+        full.failing.inject(Fault::new(Operation::Append, 1, reason).on(".table").forever());
+        assert!(db.flush().is_err());
+        other.flush().expect("its disk has room");
+        full.failing.heal();
+        db.wait_for_background().expect("space returned");
+        assert_eq!(db.stats().files(), 1);
+        db.put(b"key", b"value").expect("written without a resume");
+    }
 }
 
 /// The disk is full when a new segment notes that the ones before it are

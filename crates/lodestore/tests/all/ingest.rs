@@ -157,6 +157,24 @@ fn ingested_tables_are_newer_than_what_was_before() {
     }
 }
 
+/// What is ingested is newer than range deletes that are in memory only,
+/// however little of it they cover.
+#[test]
+fn range_deletes_in_memory_hide_nothing_that_is_ingested_after_them() {
+    for (start, end) in [(3, 6), (0, 1), (9, 10), (0, 10), (0, 99)] {
+        let fs = MemFs::new();
+        let options = options(&fs);
+        let db = Db::open("db", options.clone()).unwrap();
+        db.delete_range(&key(start), &key(end)).unwrap();
+        puts("t", &options, 0..10, "new");
+        db.ingest(&["t"], &copied()).unwrap();
+        for i in 0..10 {
+            assert_eq!(get(&db, i).as_deref(), Some("new"), "{i} after {start}..{end}");
+        }
+        assert_eq!(db.range(..).count(), 10);
+    }
+}
+
 /// What a snapshot and a cursor see stays as it was, through compactions too.
 #[test]
 fn snapshots_and_cursors_do_not_see_what_is_ingested_later() {

@@ -229,19 +229,25 @@ fn one_copy_of_the_header_is_enough() {
     }
 }
 
+/// `bytes` of a segment with other ones at `at` of its header, whose checksum is
+/// right again.
+fn with_header_bytes(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    for copy in [0, 2048] {
+        changed[copy + at..][..new.len()].copy_from_slice(new);
+        let checksum = crate::checksum::crc32c(&changed[copy..copy + 252]);
+        changed[copy + 252..copy + 256].copy_from_slice(&checksum.to_le_bytes());
+    }
+    changed
+}
+
 /// What a later version writes is refused as such, not called damaged.
 #[test]
 fn newer_logs_are_incompatible() {
     let (fs, _) = three_segments(None);
     let bytes = read_all(&*fs, &path(1)).unwrap();
     let change = |at: usize| {
-        let mut changed = bytes.clone();
-        for copy in [0, 2048] {
-            changed[copy + at] ^= 4;
-            let checksum = crate::checksum::crc32c(&changed[copy..copy + 252]);
-            changed[copy + 252..copy + 256].copy_from_slice(&checksum.to_le_bytes());
-        }
-        set(&*fs, &path(1), &changed);
+        set(&*fs, &path(1), &with_header_bytes(&bytes, at, &[bytes[at] ^ 4]));
         replay(&*fs, 1)
     };
     for at in [8, 24, 32, 39, 160, 176, 178] {
@@ -256,6 +262,23 @@ fn newer_logs_are_incompatible() {
     };
     recover(&*fs, from(1), &[(1, path(1))], Access::ReadOnly, visit).unwrap();
     assert_eq!(count, 5, "reading is allowed");
+}
+
+/// Every segment follows an older one, so that the way back has an end.
+#[test]
+fn a_segment_that_follows_itself_or_a_newer_one_is_corruption() {
+    let (fs, _) = three_segments(None);
+    let bytes = read_all(&*fs, &path(2)).unwrap();
+    let own_id = bytes[48..64].to_vec();
+    for number in [2u64, 3, u64::MAX] {
+        let predecessor = [&number.to_le_bytes()[..], &own_id].concat();
+        set(&*fs, &path(2), &with_header_bytes(&bytes, 112, &predecessor));
+        for first in [1, 2] {
+            let error = replay(&*fs, first).unwrap_err();
+            assert!(error.is_corruption(), "{number}: {error}");
+            assert!(error.to_string().contains("invalid fields"), "{number}: {error}");
+        }
+    }
 }
 
 /// Random bytes as a log never panic and never take long.
