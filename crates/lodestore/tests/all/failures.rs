@@ -1,9 +1,10 @@
 //! Failures at one chosen place, and what must still hold after them: for
 //! sequences that failing each call in turn does not reach.
 
-use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::fs::{Fault, FaultFs, Fs, Operation};
 use lodestore::{Db, Family, MemFs, Options, WriteOptions};
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 const ENOSPC: i32 = 28;
@@ -125,7 +126,8 @@ fn a_read_only_database_never_compacts() {
 }
 
 /// A full disk, or quota, is told to who flushes; when space returns, the flush
-/// is done without anybody's help. Other databases' flushes go on meanwhile.
+/// is done without anybody's help, and what was written in vain is gone. Other
+/// databases' flushes go on meanwhile.
 #[test]
 fn a_flush_to_a_full_disk_says_so_and_keeps_no_one_waiting() {
     for reason in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
@@ -144,6 +146,9 @@ fn a_flush_to_a_full_disk_says_so_and_keeps_no_one_waiting() {
         full.failing.heal();
         db.wait_for_background().expect("space returned");
         assert_eq!(db.stats().files(), 1);
+        let names = full.memory.list(Path::new(ROOT)).expect("listed");
+        let tables = names.iter().filter(|name| name.ends_with(".table")).count();
+        assert_eq!(tables, 1, "what the failed flush had written is gone: {names:?}");
         db.put(b"key", b"value").expect("written without a resume");
     }
 }

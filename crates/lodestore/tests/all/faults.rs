@@ -2,8 +2,8 @@
 //! nothing acknowledged is lost, `resume` makes the database whole again, and
 //! a read that failed never looks like a short one.
 
-use lodestore::MemFs;
 use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::{Db, Error, MemFs, Options};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use testkit::command::{Command, Output, Read};
@@ -244,4 +244,30 @@ fn reads_go_on_while_writes_fail() {
         assert_eq!(surface.run(&scan), model.run(&scan), "after {refused} refusals");
     }
     assert!(refused > 0 && failing.struck() > 0);
+}
+
+/// What keeps a table from being opened is told as it is, and passes: only a
+/// file that is not there is called missing.
+#[test]
+fn a_table_that_cannot_be_opened_now_is_not_called_missing() {
+    for reason in [ErrorKind::PermissionDenied, ErrorKind::Other] {
+        let failing = FaultFs::new(Arc::new(MemFs::new()));
+        let fs = Arc::new(failing.clone());
+        let options = Options { create_if_missing: true, fs, ..Options::default() };
+        let db = Db::open(ROOT, options.clone()).expect("it opens");
+        db.put(b"key", b"1").expect("written");
+        db.flush().expect("flushed");
+        drop(db);
+        let db = Db::open(ROOT, options).expect("it opens again");
+        failing.inject(Fault::new(Operation::Open, 1, reason).on(".table").forever());
+        match db.get(b"key") {
+            Err(Error::Io { source, .. }) => assert_eq!(source.kind(), reason),
+            other => panic!("{reason:?}: {other:?}"),
+        }
+        let error = db.compact_range(None, None).expect_err("it needs the table");
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        failing.heal();
+        assert_eq!(db.get(b"key").expect("read").as_deref(), Some(&b"1"[..]));
+        db.compact_range(None, None).expect("nothing stays of it");
+    }
 }
