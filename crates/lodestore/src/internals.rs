@@ -16,7 +16,7 @@ use crate::memtable::{Memtable, MemtableWriter};
 use crate::merge::{MergeCursor, Source};
 use crate::stats::Statistics;
 use crate::sync::Arc;
-use crate::table::{LookupKey, Need, ReadContext};
+use crate::table::{Block, BlockRef, LookupKey, Need, ReadContext};
 use crate::table::{Table, TableBuilder, TableSettings};
 use crate::wal::{Room, SegmentHeader, SegmentWriter};
 
@@ -90,7 +90,7 @@ impl std::fmt::Debug for ReadContext {
 impl Sorted {
     /// Builds and opens a table of `entries`, which ascend by key.
     pub fn build<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Sorted {
-        Sorted::build_in_partitions(entries, usize::MAX)
+        Sorted::build_as(entries, |_| ())
     }
 
     /// [`Sorted::build`] with index and filter in partitions of so many bytes.
@@ -98,11 +98,24 @@ impl Sorted {
         entries: impl Iterator<Item = (&'a [u8], &'a [u8])>,
         partition_bytes: usize,
     ) -> Sorted {
+        Sorted::build_as(entries, |settings| settings.partition_bytes = partition_bytes)
+    }
+
+    /// [`Sorted::build`] without a filter.
+    pub fn build_unfiltered<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Sorted {
+        Sorted::build_as(entries, |settings| settings.filter_bits_per_key = 0)
+    }
+
+    fn build_as<'a>(
+        entries: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        change: impl FnOnce(&mut TableSettings),
+    ) -> Sorted {
         let fs = MemFs::new();
         let path = PathBuf::from("000001.table");
         let file = fs.create(&path).expect("memory takes a file");
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
-        let settings = TableSettings { partition_bytes, ..TableSettings::plain(buffers) };
+        let mut settings = TableSettings::plain(buffers);
+        change(&mut settings);
         let mut builder =
             TableBuilder::new(file, &path, FileId(1), settings).expect("memory takes a table");
         for (key, value) in entries {
@@ -136,6 +149,33 @@ impl Sorted {
         found
     }
 
+    /// True if filter and index let the key be there.
+    pub fn may_have(&self, key: &[u8]) -> bool {
+        matches!(self.table.begin(&LookupKey::new(key, TRAILER_NEWEST)), Need::Block(_))
+    }
+
+    /// The block of entries that has the key, if one may.
+    pub fn block_of(&self, key: &[u8]) -> Option<Found> {
+        match self.table.begin(&LookupKey::new(key, TRAILER_NEWEST)) {
+            Need::Block(wanted) => {
+                let block = self.table.read_block(wanted, &self.context);
+                Some(Found { wanted, block: block.expect("the block is sound") })
+            }
+            _ => None,
+        }
+    }
+
+    /// Length of the value, if the key is in the block.
+    pub fn search(&self, Found { wanted, block }: &Found, key: &[u8]) -> Option<usize> {
+        let (mut held, mut found) = (None, None);
+        let key = LookupKey::new(key, TRAILER_NEWEST);
+        self.table.supply(*wanted, block, &key, &mut held, |_, value| {
+            found = Some(value.len());
+            ControlFlow::Break(())
+        });
+        found
+    }
+
     /// Entries met by walking all of `tables` as one.
     pub fn walk_merged(tables: &[Sorted]) -> usize {
         let cursor = |t: &Sorted| Source::Table(Box::new(t.table.cursor(t.context.clone())));
@@ -148,6 +188,13 @@ impl Sorted {
         }
         entries
     }
+}
+
+/// A block of entries of a [`Sorted`].
+#[derive(Debug)]
+pub struct Found {
+    wanted: BlockRef,
+    block: Block,
 }
 
 /// A block cache that holds one block.
