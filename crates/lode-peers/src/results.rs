@@ -92,6 +92,11 @@ impl Line {
         let quiet = if self.span == Span::Quiet { "+quiet" } else { "" };
         format!("{}{quiet}", self.case.workload.name())
     }
+
+    /// That and its sizes: `readseq 16-100`.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.name(), self.case.sizes())
+    }
 }
 
 /// What one engine came to, as medians over rounds.

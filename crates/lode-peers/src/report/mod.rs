@@ -6,6 +6,8 @@ pub mod table;
 pub mod document;
 pub mod page;
 
+use std::collections::BTreeMap;
+
 use lode_bench::system;
 use serde::Serialize;
 
@@ -117,6 +119,33 @@ impl Told {
         let cells = self.lines.iter().flat_map(|line| line.cells.iter().map(move |c| (line, c)));
         cells.filter(|(_, cell)| cell.verdict == Some(Verdict::Loss))
     }
+
+    /// Lines and cells where we seem to take longer, but that are too noisy for
+    /// a claim: told as well, since noise is no excuse.
+    fn doubtful(&self) -> impl Iterator<Item = (&Line, &Cell)> {
+        let cells = self.lines.iter().flat_map(|line| line.cells.iter().map(move |c| (line, c)));
+        cells.filter(|(_, cell)| {
+            cell.engine != EngineKind::LodestoreAgain
+                && cell.verdict == Some(Verdict::Noisy)
+                && cell.ratio.is_some_and(|ratio| ratio.median < 1.0)
+        })
+    }
+
+    /// Why nothing is claimed, and of which lines.
+    fn noise(&self) -> BTreeMap<&str, Vec<String>> {
+        let mut lines = BTreeMap::<&str, Vec<String>>::new();
+        for line in &self.lines {
+            if let Some(noise) = &line.noise {
+                lines.entry(noise).or_default().push(line.title());
+            }
+        }
+        lines
+    }
+}
+
+/// `readseq 16-100: rocksdb 0.50 (0.49 to 0.52)`.
+fn finding(line: &Line, cell: &Cell) -> String {
+    format!("{}: {} {}", line.title(), cell.engine.name(), ratio_text(cell))
 }
 
 /// How ratios are to be read.

@@ -6,7 +6,7 @@ use lode_bench::report::html::{Table, document, escape, figure, paragraph, remar
 use lode_bench::{bytes_text, date_text, grouped};
 
 use super::bars::{Bar, picture};
-use super::{HEADINGS, Head, Told, columns, ratio_text};
+use super::{HEADINGS, Head, Told, columns, finding};
 use crate::engines::EngineKind;
 use crate::statistics::Verdict;
 
@@ -49,14 +49,10 @@ fn summary(head: &Head) -> String {
 fn losses(told: &Told) -> String {
     let mut html = String::new();
     for (line, cell) in told.losses() {
-        let text = format!(
-            "{} {}: {} {}",
-            line.name(),
-            line.case.sizes(),
-            cell.engine.name(),
-            ratio_text(cell)
-        );
-        let _ = writeln!(html, "<li class=\"bad\">{}</li>", escape(&text));
+        let _ = writeln!(html, "<li class=\"bad\">{}</li>", escape(&finding(line, cell)));
+    }
+    for (line, cell) in told.doubtful() {
+        let _ = writeln!(html, "<li>noisy: {}</li>", escape(&finding(line, cell)));
     }
     if html.is_empty() { paragraph("None.") } else { format!("<ul>\n{html}</ul>\n") }
 }
@@ -112,10 +108,10 @@ fn figures(told: &Told) -> String {
 }
 
 fn missing(told: &Told) -> String {
-    let noisy = told.lines.iter().filter_map(|line| {
-        let noise = line.noise.as_ref()?;
-        Some(format!("{} {}: {noise}", line.name(), line.case.sizes()))
-    });
+    let noisy = told
+        .noise()
+        .into_iter()
+        .map(|(noise, lines)| format!("Noisy ({noise}): {}.", lines.join(", ")));
     let gaps = told.gaps.iter().map(|gap| {
         format!("{} cannot do {}: {}", gap.engine.name(), gap.workload.name(), gap.reason)
     });

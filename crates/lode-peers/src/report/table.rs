@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lode_bench::{bytes_text, date_text, grouped};
 
-use super::{HEADINGS, Head, Told, columns, grid, ratio_text};
+use super::{HEADINGS, Head, Told, columns, finding, grid};
 use crate::results::Line;
 
 /// Everything, ours first in each line, losses and noise once more at the end.
@@ -81,18 +81,23 @@ fn findings(told: &Told) -> String {
     let losses: Vec<_> = told.losses().collect();
     let _ = writeln!(text, "\n{} losses", losses.len());
     for (line, cell) in losses {
-        let (name, sizes, engine) = (line.name(), line.case.sizes(), cell.engine.name());
-        let _ = writeln!(text, "  {name} {sizes}: {engine} {}", ratio_text(cell));
+        let _ = writeln!(text, "  {}", finding(line, cell));
+    }
+    let doubtful: Vec<_> = told.doubtful().collect();
+    if !doubtful.is_empty() {
+        let _ = writeln!(text, "{} below 1 on noisy lines", doubtful.len());
+    }
+    for (line, cell) in doubtful {
+        let _ = writeln!(text, "  {}", finding(line, cell));
+    }
+    for (noise, lines) in told.noise() {
+        let _ = writeln!(text, "noisy ({noise}): {}", lines.join(", "));
     }
     for line in &told.lines {
-        if let Some(noise) = &line.noise {
-            let _ = writeln!(text, "noisy: {} {}: {noise}", line.name(), line.case.sizes());
-        }
         for cell in &line.cells {
             if let Some(puts) = cell.puts_beside {
-                let (name, engine) = (line.name(), cell.engine.name());
-                let sizes = line.case.sizes();
-                let _ = writeln!(text, "{name} {sizes}: {engine} wrote {puts:.0} a second beside");
+                let (title, engine) = (line.title(), cell.engine.name());
+                let _ = writeln!(text, "{title}: {engine} wrote {puts:.0} a second beside");
             }
         }
     }

@@ -53,6 +53,21 @@ fn table_tells_losses_and_gaps() {
     assert!(!text.contains("recycled_logs"), "what nobody was told is left out: {text}");
 }
 
+/// What looks like a loss is told even where noise allows no claim, and the reason
+/// for that once.
+#[test]
+fn noise_hides_no_loss() {
+    let mut told = told(0.5);
+    told.lines = lines(&told.samples, 2);
+    let text = table::text(&told);
+    assert!(
+        text.contains("\n0 losses\n1 below 1 on noisy lines\n  readseq 16-100: rocksdb"),
+        "{text}"
+    );
+    assert_eq!(text.matches("fewer than 3 rounds").count(), 1, "{text}");
+    assert!(page::html(&told).contains("<li>noisy: readseq 16-100: rocksdb"));
+}
+
 /// The page needs nothing but itself, escapes what it shows, and has losses in
 /// red where there are any.
 #[test]
