@@ -116,19 +116,21 @@ impl Told {
     /// Lines and cells where we take longer. Lodestore again is never among them:
     /// what it would be makes the line noisy.
     fn losses(&self) -> impl Iterator<Item = (&Line, &Cell)> {
-        let cells = self.lines.iter().flat_map(|line| line.cells.iter().map(move |c| (line, c)));
-        cells.filter(|(_, cell)| cell.verdict == Some(Verdict::Loss))
+        self.cells().filter(|(_, cell)| cell.verdict == Some(Verdict::Loss))
     }
 
     /// Lines and cells where we seem to take longer, but that are too noisy for
     /// a claim: told as well, since noise is no excuse.
     fn doubtful(&self) -> impl Iterator<Item = (&Line, &Cell)> {
-        let cells = self.lines.iter().flat_map(|line| line.cells.iter().map(move |c| (line, c)));
-        cells.filter(|(_, cell)| {
+        self.cells().filter(|(_, cell)| {
             cell.engine != EngineKind::LodestoreAgain
                 && cell.verdict == Some(Verdict::Noisy)
                 && cell.ratio.is_some_and(|ratio| ratio.median < 1.0)
         })
+    }
+
+    fn cells(&self) -> impl Iterator<Item = (&Line, &Cell)> {
+        self.lines.iter().flat_map(|line| line.cells.iter().map(move |cell| (line, cell)))
     }
 
     /// Why nothing is claimed, and of which lines.
