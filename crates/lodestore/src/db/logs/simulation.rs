@@ -53,11 +53,13 @@ fn flush(log: &Log, mut random: Random) {
     }
 }
 
-/// Pins the log, and finds its files there for as long as the pin stays.
+/// Pins the log, at a segment's start or within it, and finds its files there
+/// for as long as the pin stays.
 fn pin(log: &Log, mut random: Random) {
     for _ in 0..2 {
         let newest = log.newest.load(Ordering::SeqCst).max(1) as usize;
-        let sequence = random.between(1, newest) as u64 * NUMBERS;
+        let within = random.below(NUMBERS as usize) as u64;
+        let sequence = random.between(1, newest) as u64 * NUMBERS + within;
         log.logs.add_pin(sequence);
         let (kept_from, segments) = log.logs.segments_since(sequence);
         if kept_from <= sequence {
