@@ -84,6 +84,8 @@ pub struct WriteBatch {
     bytes: Vec<u8>,
     /// All records, opaque ones too.
     records: u32,
+    /// See [`WriteBatch::is_plain`].
+    plain: bool,
     /// Why a record was left out, for the first one that was.
     refused: Option<Box<str>>,
 }
@@ -104,7 +106,7 @@ impl WriteBatch {
     pub fn with_capacity(bytes: usize) -> WriteBatch {
         let mut buffer = Vec::with_capacity(BATCH_HEADER_BYTES + bytes);
         buffer.extend_from_slice(&[0; BATCH_HEADER_BYTES]);
-        WriteBatch { bytes: buffer, records: 0, refused: None }
+        WriteBatch { bytes: buffer, records: 0, plain: true, refused: None }
     }
 
     /// Sets `key` to `value` in the default family.
@@ -196,7 +198,15 @@ impl WriteBatch {
         self.bytes.truncate(BATCH_HEADER_BYTES);
         self.bytes.fill(0);
         self.records = 0;
+        self.plain = true;
         self.refused = None;
+    }
+
+    /// True if all records are puts and deletes of the default family, which
+    /// any database takes: there is nothing about them to look up.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// Number of records, opaque ones included.
@@ -232,6 +242,7 @@ impl WriteBatch {
         }
         self.bytes.extend_from_slice(body);
         self.records += other.records;
+        self.plain &= other.plain;
         self.set_sequence_count(self.sequence_count() + other.sequence_count());
     }
 
@@ -263,6 +274,7 @@ impl WriteBatch {
             bytes.extend_from_slice(value);
         }
         self.records += 1;
+        self.plain &= family == FamilyId::DEFAULT && tag <= Kind::Put as u8;
         self.set_sequence_count(self.sequence_count() + 1);
     }
 
@@ -297,7 +309,7 @@ impl WriteBatch {
     /// What is wrong with them, if they are not a batch.
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> std::result::Result<WriteBatch, String> {
         let records = BatchRef::decode(&bytes)?.record_count();
-        Ok(WriteBatch { bytes, records, refused: None })
+        Ok(WriteBatch { bytes, records, plain: false, refused: None })
     }
 
     /// # Errors

@@ -330,6 +330,9 @@ impl Engine {
     /// operator could merge and ranges that end before they begin, before
     /// anything of them is logged.
     pub(crate) fn check_families(&self, commit: &CommitState, batch: &WriteBatch) -> Result<()> {
+        if batch.is_plain() {
+            return Ok(());
+        }
         for record in batch.records() {
             let Record::Entry { family, kind, key, value } = record else { continue };
             let Some(memtable) = commit.memtable(family) else {

@@ -313,10 +313,17 @@ fn levels(heads: &[u64]) -> Vec<Box<[u64]>> {
 #[inline]
 fn first_in_group(level: &[u64], group: usize, head: u64) -> usize {
     let start = group * GROUP;
-    let below = |heads: &[u64]| heads.iter().map(|&other| usize::from(other < head)).sum::<usize>();
     match level[start..].first_chunk::<GROUP>() {
-        Some(full) => start + below(full),
-        None => start + below(&level[start..]),
+        Some(full) => {
+            // Four steps without a branch that depends on the keys.
+            let mut found = 0;
+            for half in [GROUP / 2, GROUP / 4, GROUP / 8, GROUP / 16] {
+                let below = full[found + half - 1] < head;
+                found = std::hint::select_unpredictable(below, found + half, found);
+            }
+            start + found + usize::from(full[found] < head)
+        }
+        None => start + level[start..].iter().filter(|&&other| other < head).count(),
     }
 }
 

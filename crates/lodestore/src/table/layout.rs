@@ -356,14 +356,19 @@ impl Layout {
             return (if user_key < prefix { 0 } else { self.count }, false);
         };
         let head = self.narrow(head(rest));
-        let mut low = self.first_head_not_below(bytes, head);
+        let low = self.first_head_not_below(bytes, head);
         let tied = |i: usize| i < self.count && self.head(bytes, i) == head;
-        if tied(low) && tied(low + 1) {
-            let high = partition(low + 2, self.count, |i| self.head(bytes, i) <= head);
-            low = partition(low, high, |i| self.is_tied_before(bytes, i, rest, trailer));
-        } else if tied(low) && self.is_tied_before(bytes, low, rest, trailer) {
-            low += 1;
+        if !tied(low) {
+            return (low, false);
         }
+        if !tied(low + 1) {
+            // Nearly always: one comparison says all.
+            let by_key = self.compare_tied(bytes, low, rest);
+            let is_before = by_key.then_with(|| trailer.cmp(&self.trailer(bytes, low))).is_lt();
+            return (low + usize::from(is_before), by_key.is_eq() && !is_before);
+        }
+        let high = partition(low + 2, self.count, |i| self.head(bytes, i) <= head);
+        let low = partition(low, high, |i| self.is_tied_before(bytes, i, rest, trailer));
         (low, tied(low) && self.compare_tied(bytes, low, rest).is_eq())
     }
 
