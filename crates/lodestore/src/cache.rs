@@ -5,12 +5,16 @@
 //! file's number comes from [`Cache::new_file`]. Blocks that a reader holds
 //! stay alive after they were evicted.
 //!
-//! Sharded, so that threads seldom meet; each shard evicts by CLOCK: a hit
-//! sets a bit, the hand clears bits until it finds a block without one. New
-//! blocks come without the bit, so that a long scan pushes out what was read
-//! once before what was read again.
+//! Sharded, so that threads seldom meet. In a full shard a block of entries that
+//! is read for the first time comes into a short queue, and leaves the cache
+//! at its end unless it was read again there. It leaves a trace, though: read
+//! again before the trace is gone, it comes to stay. So neither a long scan nor
+//! reads all over a database that is larger than the cache push out what is
+//! in use, and their blocks need little memory, which is at hand because it
+//! was just used. Those that stay are evicted by CLOCK: a hit sets a bit, the
+//! hand clears bits until it finds a block without one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::budget::Budget;
@@ -24,6 +28,9 @@ const OVERHEAD_BYTES: usize = 96;
 /// A shard smaller than this holds too few blocks to be fair to them.
 const SHARD_BYTES_MIN: usize = 512 << 10;
 const SHARDS_MAX: usize = 64;
+
+/// The part of a shard's blocks that may be in the queue of new ones.
+const NEW_PART: usize = 32;
 
 /// What a stored block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +271,10 @@ struct Shard {
     /// Empty slots.
     free: Vec<u32>,
     hand: usize,
+    /// Places of blocks that came lately, the oldest first. The hand passes
+    /// them by.
+    queue: VecDeque<u32>,
+    traces: Traces,
 }
 
 struct Slot {
@@ -271,6 +282,33 @@ struct Slot {
     kind: BlockKind,
     block: Arc<[u8]>,
     used_again: bool,
+    queues: bool,
+}
+
+/// What left the queue lately: a part of each key's hash, at a place that
+/// follows from another part, until another key needs it.
+#[derive(Default)]
+struct Traces(Vec<u32>);
+
+impl Traces {
+    fn place(&self, hash: u64) -> usize {
+        (hash >> 16) as usize & (self.0.len() - 1)
+    }
+
+    /// Room for as many as there are `blocks`; a larger table begins empty.
+    fn leave(&mut self, key: Key, blocks: usize) {
+        if self.0.len() < blocks {
+            self.0 = vec![0; blocks.next_power_of_two()];
+        }
+        let hash = key.hash();
+        let place = self.place(hash);
+        self.0[place] = hash as u32;
+    }
+
+    fn has(&self, key: Key) -> bool {
+        let hash = key.hash();
+        !self.0.is_empty() && self.0[self.place(hash)] == hash as u32
+    }
 }
 
 impl Shard {
@@ -297,7 +335,11 @@ impl Shard {
         let evicted = self.make_room(room - bytes);
         self.used_bytes += bytes;
         self.used_bytes_of[kind as usize] += bytes;
-        let slot = Some(Slot { key, kind, block, used_again: false });
+        // There is room, or it was read before; and parts of indexes and filters
+        // are few, and needed often.
+        let stays = evicted.is_empty() || kind != BlockKind::Data || self.traces.has(key);
+        let queues = !stays;
+        let slot = Some(Slot { key, kind, block, used_again: false, queues });
         let place = match self.free.pop() {
             Some(place) => {
                 self.slots[place as usize] = slot;
@@ -309,6 +351,9 @@ impl Shard {
             }
         };
         self.places.insert(key, place);
+        if queues {
+            self.queue.push_back(place);
+        }
         (bytes, evicted)
     }
 
@@ -321,25 +366,47 @@ impl Shard {
         evicted
     }
 
-    /// Takes out the first block that was not used since the hand last passed.
-    /// Called only while there is one.
+    /// Takes out a block. Called only while there is one.
     fn evict(&mut self) -> Arc<[u8]> {
+        while self.queue.len() > self.places.len() / NEW_PART {
+            let place = self.queue.pop_front().expect("it is not empty");
+            let slot = self.slots[place as usize].as_mut().expect("what queues is there");
+            slot.queues = false;
+            if !std::mem::take(&mut slot.used_again) {
+                let key = slot.key;
+                self.traces.leave(key, self.slots.len());
+                return self.take(place as usize).expect("it was there");
+            }
+        }
+        self.evict_by_clock()
+    }
+
+    /// Takes out the first block, but for those in the queue, that was not used
+    /// since the hand last passed.
+    fn evict_by_clock(&mut self) -> Arc<[u8]> {
         loop {
             let place = self.hand % self.slots.len();
             self.hand = place + 1;
             match &mut self.slots[place] {
+                Some(slot) if slot.queues => {}
                 Some(slot) if slot.used_again => slot.used_again = false,
-                filled => {
-                    let Some(slot) = filled.take() else { continue };
-                    self.free.push(place as u32);
-                    self.places.remove(&slot.key);
-                    let bytes = slot.block.len() + OVERHEAD_BYTES;
-                    self.used_bytes -= bytes;
-                    self.used_bytes_of[slot.kind as usize] -= bytes;
-                    return slot.block;
+                _ => {
+                    if let Some(block) = self.take(place) {
+                        return block;
+                    }
                 }
             }
         }
+    }
+
+    fn take(&mut self, place: usize) -> Option<Arc<[u8]>> {
+        let slot = self.slots[place].take()?;
+        self.free.push(place as u32);
+        self.places.remove(&slot.key);
+        let bytes = slot.block.len() + OVERHEAD_BYTES;
+        self.used_bytes -= bytes;
+        self.used_bytes_of[slot.kind as usize] -= bytes;
+        Some(slot.block)
     }
 }
 
@@ -393,19 +460,35 @@ mod tests {
         }
     }
 
-    /// Blocks that came later push out those that nobody reads any more, long
-    /// before they would be pushed out themselves.
+    /// What is read again and again replaces what was read only once, though
+    /// that was there first.
     #[test]
-    fn what_is_read_now_replaces_what_was_read_once() {
+    fn what_is_read_again_replaces_what_was_read_once() {
         let cache = Cache::new(256 << 10);
         for old in 0..100 {
             cache.insert(1, old, BlockKind::Data, block(0, 4096));
         }
-        for i in 0..30 {
-            assert!(cache.get(2, i).is_none());
-            cache.insert(2, i, BlockKind::Data, block(0, 4096));
+        let read = |i| match cache.get(2, i) {
+            Some(_) => true,
+            None => {
+                cache.insert(2, i, BlockKind::Data, block(0, 4096));
+                false
+            }
+        };
+        let hits = [(); 3].map(|()| (0..30).filter(|&i| read(i)).count());
+        assert_eq!(hits[0], 0);
+        assert!(hits[2] > 20, "a few traces meet: {hits:?}");
+    }
+
+    /// A block that was just read is there for those who read it next, however
+    /// full the cache is.
+    #[test]
+    fn what_came_last_is_there() {
+        let cache = Cache::new(256 << 10);
+        for i in 0..10_000 {
+            cache.insert(1, i, BlockKind::Data, block(0, 4096));
+            assert!(cache.get(1, i).is_some());
         }
-        assert!((0..30).all(|i| cache.get(2, i).is_some()), "half of the cache holds them");
     }
 
     /// A smaller capacity takes effect at once, a larger one lets more in.
