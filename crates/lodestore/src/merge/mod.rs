@@ -158,7 +158,9 @@ impl MergeCursor {
     #[inline]
     fn compare(&self, a: Standing, b: Standing) -> Ordering {
         let (a, b) = (&self.sources[a.source as usize], &self.sources[b.source as usize]);
-        self.order.compare_entries((a.user_key(), a.trailer()), (b.user_key(), b.trailer()))
+        let by_key = self.order.compare(a.user_key(), b.user_key());
+        // Newest first. Two sources seldom stand at the same key.
+        by_key.then_with(|| b.trailer().cmp(&a.trailer()))
     }
 
     #[inline]
