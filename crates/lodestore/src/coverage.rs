@@ -107,8 +107,9 @@ impl Coverage {
         Ok(sequence_of(trailer) < here.sequence)
     }
 
-    /// Around the last key that was asked for, if it is deleted: what may be
-    /// passed over without looking.
+    /// Around the last key that was asked for, if something older is deleted
+    /// there: what may be passed over without looking, by a walk that is at
+    /// that key.
     pub(crate) fn gap(&self) -> Option<Gap<'_>> {
         let here = self.here.as_ref().filter(|here| here.sequence > 0)?;
         let (start, end) = (here.start.as_deref()?, here.end.as_deref()?);

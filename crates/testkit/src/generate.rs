@@ -293,6 +293,10 @@ impl Generator {
 
     fn cursor(&mut self) -> Command {
         let read = self.read();
+        self.cursor_over(read)
+    }
+
+    fn cursor_over(&mut self, read: Read) -> Command {
         let mut moves = Vec::new();
         for _ in 0..self.random.between(1, 25) {
             moves.push(match self.random.below(12) {

@@ -72,9 +72,20 @@ impl Generator {
     }
 
     /// Deletes most keys of a family one by one and walks over where they were,
-    /// again and again, while some come back.
+    /// again and again, while some come back. Now and then a range was deleted
+    /// before, over what was flushed, and the walks are of that state.
     pub(super) fn delete_run(&mut self) -> Command {
         let family = self.family();
+        let mut commands = Vec::new();
+        if self.random.one_in(3) {
+            commands.push(Command::Flush { family: Some(family.clone()) });
+            let range = self.range(&family);
+            let start = range.key.clone();
+            let back = self.entry(family.clone(), start);
+            let changes = vec![range, back];
+            commands.push(Command::Write { changes, form: Form::Batch, sync: false });
+            commands.push(self.snapshot());
+        }
         let keys: Vec<Vec<u8>> = self.keys.iter().skip(self.random.below(8)).cloned().collect();
         let deleted = keys.into_iter().map(|key| {
             let change =
@@ -83,20 +94,27 @@ impl Generator {
             change
         });
         let changes = deleted.collect();
+        commands.push(Command::Write { changes, form: Form::Batch, sync: false });
         let walk = |generator: &mut Generator| {
-            let read = match generator.random.below(3) {
+            let read = match generator.random.below(4) {
                 0 => generator.read(),
+                1 => Read { at: generator.at(), ..Read::of(&family) },
                 _ => Read::of(&family),
             };
-            Command::Scan { read, reverse: generator.random.one_in(2) }
+            match generator.random.one_in(3) {
+                true => generator.cursor_over(read),
+                false => Command::Scan { read, reverse: generator.random.one_in(2) },
+            }
         };
-        let mut commands = vec![walk(self), walk(self)];
+        commands.extend([walk(self), walk(self)]);
         for _ in 0..self.random.between(0, 3) {
             commands.push(self.write(1));
             commands.push(walk(self));
         }
-        self.following.extend(commands.into_iter().rev());
-        Command::Write { changes, form: Form::Batch, sync: false }
+        commands.reverse();
+        let first = commands.pop().expect("there are some");
+        self.following.extend(commands);
+        first
     }
 
     /// Notes what a change means for single deletes.
