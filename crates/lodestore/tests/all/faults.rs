@@ -143,6 +143,52 @@ fn a_failed_read_in_the_background_loses_nothing() {
     fail_each(Operation::Read);
 }
 
+/// A read that fails while a database is opened: it is told, or made good. What
+/// cannot be read of the log is never taken for its torn end.
+#[test]
+fn a_failed_read_of_an_opening_loses_nothing() -> Result<(), Error> {
+    let disk = MemFs::new();
+    let options = |fs: Arc<dyn lodestore::fs::Fs>| Options {
+        create_if_missing: true,
+        fs,
+        log_bytes_max: 64 << 10,
+        ..Options::default()
+    };
+    let keys = || (0..300u32).map(u32::to_be_bytes);
+    let db = Db::open(ROOT, options(Arc::new(disk.clone())))?;
+    for (count, key) in keys().enumerate() {
+        db.put(&key, &[7; 1000])?;
+        if count == 100 {
+            db.flush()?;
+        }
+    }
+    let check = |db: &Db, context: &str| {
+        let missing = keys().filter(|key| db.get(key).expect("it is read").is_none()).count();
+        assert_eq!(missing, 0, "{context}: keys are missing");
+    };
+    let (mut nth, mut told) = (1, 0);
+    loop {
+        let copy = disk.kill();
+        let failing = FaultFs::new(Arc::new(copy.clone()));
+        failing.inject(Fault::new(Operation::Read, nth, ErrorKind::Other));
+        let opened = Db::open(ROOT, options(Arc::new(failing.clone())));
+        if failing.struck() == 0 {
+            break;
+        }
+        failing.heal();
+        let context = format!("read {nth} of an opening fails");
+        match opened {
+            Ok(db) => check(&db, &context),
+            Err(Error::Io { .. }) => told += 1,
+            Err(error) => panic!("{context}: {error}"),
+        }
+        check(&Db::open(ROOT, options(Arc::new(copy)))?, &context);
+        nth += 1;
+    }
+    assert!(told > 5, "only {told} of {} reads were told to have failed", nth - 1);
+    Ok(())
+}
+
 /// What the caller reads: the right answer or an error, and the right answer
 /// the next time.
 #[test]
