@@ -49,6 +49,13 @@ struct Here {
     older_from: usize,
 }
 
+impl Here {
+    fn holds(&self, order: &KeyOrder, user_key: &[u8]) -> bool {
+        self.start.as_ref().is_none_or(|start| order.compare(start, user_key).is_le())
+            && self.end.as_ref().is_none_or(|end| order.compare(user_key, end).is_lt())
+    }
+}
+
 /// A stretch of keys in which some sources have nothing to show.
 #[derive(Clone, Copy)]
 pub(crate) struct Gap<'a> {
@@ -95,23 +102,19 @@ impl Coverage {
     /// # Errors
     /// Of a table that has to be opened to know.
     pub(crate) fn hides(&mut self, user_key: &[u8], trailer: Trailer) -> Result<bool> {
-        let order = &self.order;
-        let is_here = |here: &Here| {
-            here.start.as_ref().is_none_or(|start| order.compare(start, user_key).is_le())
-                && here.end.as_ref().is_none_or(|end| order.compare(user_key, end).is_lt())
-        };
-        if !self.here.as_ref().is_some_and(is_here) {
+        if !self.here.as_ref().is_some_and(|here| here.holds(&self.order, user_key)) {
             self.here = Some(self.look_up(user_key)?);
         }
         let here = self.here.as_ref().expect("it was looked up");
         Ok(sequence_of(trailer) < here.sequence)
     }
 
-    /// Around the last key that was asked for, if something older is deleted
-    /// there: what may be passed over without looking, by a walk that is at
-    /// that key.
-    pub(crate) fn gap(&self) -> Option<Gap<'_>> {
-        let here = self.here.as_ref().filter(|here| here.sequence > 0)?;
+    /// What a walk that stands at `user_key` may pass over without looking, as far
+    /// as it is known from the last question: that may have been about a key far
+    /// away.
+    pub(crate) fn gap(&self, user_key: &[u8]) -> Option<Gap<'_>> {
+        let is_gap = |here: &&Here| here.sequence > 0 && here.holds(&self.order, user_key);
+        let here = self.here.as_ref().filter(is_gap)?;
         let (start, end) = (here.start.as_deref()?, here.end.as_deref()?);
         Some(Gap { start, end, older_from: here.older_from })
     }

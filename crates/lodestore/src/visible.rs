@@ -11,7 +11,7 @@
 //! seek of the older sources to its end. Long stretches without a key that
 //! exists are remembered (`passing`).
 
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Gap};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::gaps::{Direction, Remember};
@@ -275,11 +275,10 @@ impl VisibleCursor {
         }
     }
 
-    /// After `count` hidden entries in a row: passes over what is deleted with
-    /// the last of them.
+    /// After `count` hidden entries: passes over the rest of the range that is
+    /// deleted here.
     fn pass_hidden_forward(&mut self, count: usize) {
-        let gap = self.coverage.as_ref().and_then(Coverage::gap);
-        if let Some(gap) = gap.filter(|_| count.is_multiple_of(HIDDEN_STEPS_MAX)) {
+        if let Some(gap) = gap_here(&self.inner, &self.coverage, count) {
             self.inner.pass_forward(gap.older_from, gap.end);
         }
     }
@@ -339,6 +338,16 @@ impl VisibleCursor {
             Err(error) => self.fail(error),
         }
     }
+}
+
+/// Where `inner` is, once in a while: what it need not look at.
+fn gap_here<'c>(
+    inner: &MergeCursor,
+    coverage: &'c Option<Coverage>,
+    count: usize,
+) -> Option<Gap<'c>> {
+    let is_time = count.is_multiple_of(HIDDEN_STEPS_MAX) && inner.valid();
+    coverage.as_ref().filter(|_| is_time)?.gap(inner.user_key())
 }
 
 /// The value of `key` after `operands`, oldest first, were merged into `base`.

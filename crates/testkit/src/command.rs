@@ -10,7 +10,7 @@ pub const DEFAULT_FAMILY: &str = "default";
 
 /// One line of a script. The words are listed in `testdata/README.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "testdata/README.md tells the words of a script")]
 pub enum Command {
     Open { name: String, settings: Settings },
     OpenAgain,
@@ -103,7 +103,7 @@ impl Read {
 
 /// A move of a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "testdata/README.md tells the words of a script")]
 pub enum Move {
     First,
     Last,

@@ -104,7 +104,7 @@ pub struct LoadFlags {
     #[arg(long, value_name = "FILE")]
     pub stream: PathBuf,
     #[command(flatten)]
-    #[allow(missing_docs)]
+    #[allow(missing_docs, reason = "each flag of it tells what it is")]
     pub surroundings: Surroundings,
     /// Compact everything at the end
     #[arg(long)]
@@ -115,7 +115,7 @@ pub struct LoadFlags {
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunFlags {
     #[command(flatten)]
-    #[allow(missing_docs)]
+    #[allow(missing_docs, reason = "each flag of it tells what it is")]
     pub surroundings: Surroundings,
     /// How the keys of a round are read
     #[arg(long, value_enum, default_value_t = Mode::Sort)]

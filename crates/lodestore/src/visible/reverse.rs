@@ -1,26 +1,12 @@
 //! Going to smaller keys: all versions of a key are met, oldest first, before it
 //! is known what it is.
 
-use crate::coverage::Coverage;
 use crate::cursor::Cursor;
 use crate::gaps::Direction;
 use crate::key::{Kind, kind_of, sequence_of};
 
 use super::passing::Run;
-use super::{HIDDEN_STEPS_MAX, Place, VisibleCursor, unreadable_kind};
-
-/// What the versions of a key come to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Resolved {
-    /// The walk ends: the key exists and is kept, or something failed.
-    End,
-    /// A range delete hides the newest version that is not too new, so nothing
-    /// is there.
-    Hidden,
-    /// Nothing is there for another reason. Where all versions are too new,
-    /// nobody has asked for range deletes here.
-    Absent,
-}
+use super::{Place, VisibleCursor, gap_here, unreadable_kind};
 
 impl VisibleCursor {
     /// From where the inner cursor is, finds the key before that exists.
@@ -33,29 +19,25 @@ impl VisibleCursor {
     }
 
     fn walk_reverse(&mut self, run: &mut Run) {
-        let mut hidden = 0;
+        let mut absent = 0;
         while self.inner.valid() {
             if self.is_before_lower() {
                 return self.stop();
             }
-            match self.resolve_key_in_reverse() {
-                Resolved::End => return,
-                Resolved::Hidden => {
-                    hidden += 1;
-                    self.pass_hidden_reverse(hidden);
-                }
-                Resolved::Absent => {}
+            if self.resolve_key_in_reverse() {
+                return;
             }
+            absent += 1;
+            self.pass_hidden_reverse(absent);
             self.pass_reverse(run);
         }
         self.stop();
     }
 
-    /// After `count` keys that range deletes hide, at the last of them: passes
-    /// over what is deleted with it.
+    /// After `count` keys in a row that do not exist: passes over the rest of the
+    /// range that is deleted here, if one is.
     fn pass_hidden_reverse(&mut self, count: usize) {
-        let gap = self.coverage.as_ref().and_then(Coverage::gap);
-        if let Some(gap) = gap.filter(|_| count.is_multiple_of(HIDDEN_STEPS_MAX)) {
+        if let Some(gap) = gap_here(&self.inner, &self.coverage, count) {
             self.inner.pass_reverse(gap.older_from, gap.start);
         }
     }
@@ -67,27 +49,26 @@ impl VisibleCursor {
         }
     }
 
-    /// Walks over all versions of the key here, oldest first.
-    fn resolve_key_in_reverse(&mut self) -> Resolved {
+    /// Walks over all versions of the key here, oldest first. True if the walk
+    /// ends: the key exists and is kept, or something failed.
+    fn resolve_key_in_reverse(&mut self) -> bool {
         self.long_run.saw_newer_value = false;
         self.key.clear();
         self.key.extend_from_slice(self.inner.user_key());
-        let (mut exists, mut is_hidden) = (false, false);
+        let mut exists = false;
         let mut operands: Vec<Vec<u8>> = Vec::new();
         loop {
             let trailer = self.inner.trailer();
             self.long_run.saw_newer_value |= self.is_newer_value(trailer);
-            let is_old = sequence_of(trailer) <= self.sequence;
-            if is_old {
-                match self.is_hidden() {
-                    Ok(hidden) => is_hidden = hidden,
-                    Err(error) => {
-                        self.fail(error);
-                        return Resolved::End;
-                    }
-                }
+            let is_seen = match sequence_of(trailer) <= self.sequence {
+                true => self.is_hidden().map(|hidden| !hidden),
+                false => Ok(false),
+            };
+            if let Err(error) = is_seen {
+                self.fail(error);
+                return true;
             }
-            if is_old && !is_hidden {
+            if matches!(is_seen, Ok(true)) {
                 if !self.order.is_bytewise() {
                     // Equal keys may have other bytes: the newest's count, as
                     // on the way forward.
@@ -108,7 +89,7 @@ impl VisibleCursor {
                     Some(Kind::Merge) => operands.push(self.inner.value().to_vec()),
                     _ => {
                         self.fail(unreadable_kind(trailer));
-                        return Resolved::End;
+                        return true;
                     }
                 }
             }
@@ -119,17 +100,16 @@ impl VisibleCursor {
         }
         if self.inner.status().is_err() {
             self.stop();
-            return Resolved::End;
+            return true;
         }
         if !operands.is_empty() {
             let base = exists.then(|| std::mem::take(&mut self.value));
             self.keep_merged(base, &operands, Direction::Reverse);
-            return Resolved::End;
+            return true;
         }
         if exists {
             self.place = Place::Kept(Direction::Reverse);
-            return Resolved::End;
         }
-        if is_hidden { Resolved::Hidden } else { Resolved::Absent }
+        exists
     }
 }

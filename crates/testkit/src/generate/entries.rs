@@ -73,7 +73,7 @@ impl Generator {
 
     /// Deletes most keys of a family one by one and walks over where they were,
     /// again and again, while some come back. Now and then a range was deleted
-    /// before, over what was flushed, and the walks are of that state.
+    /// before, over what was flushed, and some walks are of that state.
     pub(super) fn delete_run(&mut self) -> Command {
         let family = self.family();
         let mut commands = Vec::new();

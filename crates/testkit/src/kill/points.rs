@@ -215,7 +215,7 @@ impl PointFs {
         let inner = file?;
         let in_flight = TableInFlight::begin(&self.in_flight, path);
         let (path, trigger) = (path.to_path_buf(), self.trigger.clone());
-        Ok(Box::new(PointFile { inner, path, trigger, in_flight }))
+        Ok(Box::new(PointFile { inner, path, trigger, _in_flight: in_flight }))
     }
 }
 
@@ -335,8 +335,7 @@ struct PointFile {
     path: PathBuf,
     trigger: Option<Arc<Trigger>>,
     /// Dropped with the file, when it is written.
-    #[allow(dead_code)]
-    in_flight: Option<TableInFlight>,
+    _in_flight: Option<TableInFlight>,
 }
 
 impl PointFile {
