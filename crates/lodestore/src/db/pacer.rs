@@ -14,6 +14,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 use super::pressure::{self, Load, Meters, Pace};
+use super::progress::{Draining, FlushProgress};
 
 /// One family's line of writers.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Pacer {
     is_pressed: AtomicBool,
     pub(crate) line: Mutex<Line>,
     pub(crate) changed: Condvar,
+    /// Of what its writers wait for.
+    pub(crate) flush: FlushProgress,
 }
 
 #[derive(Debug, Default)]
@@ -88,21 +91,23 @@ impl Line {
         self.waiting.retain(|&other| other != number);
     }
 
-    /// How things stood when the background last told, with `active_fill` now.
-    pub(crate) fn load(&self, active_fill: f64) -> Load {
-        Load { active_fill, ..self.load }
+    /// How things stood when the background last told, with what changes
+    /// without its telling as it is now.
+    pub(crate) fn load(&self, active_fill: f64, draining: Option<Draining>) -> Load {
+        Load { active_fill, draining, ..self.load }
     }
 
-    /// Lets the writer `number` pay for `bytes`, if it is its turn.
+    /// Lets the writer `number` pay for `bytes`, if it is its turn, with things
+    /// standing as `load` tells.
     pub(crate) fn ask(
         &mut self,
         number: u64,
         now: Duration,
-        active_fill: f64,
+        load: &Load,
         options: &FamilyOptions,
         bytes: u64,
     ) -> Turn {
-        let pace = pressure::pace(&self.load(active_fill), options, &self.meters.rates());
+        let pace = pressure::pace(load, options, &self.meters.rates());
         let is_first = self.waiting.front() == Some(&number);
         match pace {
             Pace::Free => Turn::Go,
