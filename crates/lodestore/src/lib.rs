@@ -58,6 +58,7 @@ mod key;
 mod checksum;
 mod merge_operator;
 mod prefix;
+mod prefetch;
 mod cursor;
 mod range_deletes;
 
