@@ -159,7 +159,7 @@ const OTHER_FLAGS: &[&str] = &[
     "identity_as_first_hash", "ingest_external_file_*", "io_dispatcher_*", "max_manifest_*",
     "max_num_range_tombstones", "max_scan_distance", "max_successive_merges", "mergereadpercent",
     "min_tombstones_for_range_conversion", "multiscan_*", "numdistinct", "open_files_async",
-    "openandcompact_*", "ops_between_duration_checks", "optimize_filters_for_hits", "overwrite_*",
+    "openandcompact_*", "ops_between_duration_checks", "overwrite_*",
     "paranoid_memory_checks", "perf_level", "persist_stats_to_disk",
     "persistent_entries_value_size", "preserve_internal_time_seconds", "print_malloc_stats",
     "progress_reports", "range_tombstone_width", "read_amp_bytes_per_bit",

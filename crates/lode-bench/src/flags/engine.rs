@@ -19,6 +19,7 @@ const OPTIONS_IN_FILE: &[&str] = &[
     "cache_size",
     "row_cache_size",
     "bloom_bits",
+    "optimize_filters_for_hits",
     "background_threads",
     "max_background_jobs",
     "disable_wal",
@@ -73,6 +74,10 @@ pub struct EngineFlags {
     /// Bits of the filter for each key; 0 = no filter
     #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "BITS", allow_negative_numbers = true)]
     pub bloom_bits: OrDefault,
+
+    /// No filters in the deepest level: for keys that nearly always exist
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub optimize_filters_for_hits: bool,
 
     /// Threads for compactions; one more flushes
     #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "N", allow_negative_numbers = true)]

@@ -132,6 +132,9 @@ fn family(
         };
         family.filter_bits_per_key = bits;
     }
+    if flags.optimize_filters_for_hits {
+        family.filter_bits_per_key_bottommost = Some(0);
+    }
     family.compression = codec.compression;
     family.merge_operator = merge_operator(flags.merge_operator);
     if let Some(counter) = comparisons {

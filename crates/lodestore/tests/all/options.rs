@@ -34,7 +34,10 @@ fn other_value(name: &str) -> &'static str {
         "compression_by_level" => "none, snappy, zstd:3",
         "dictionary_bytes" => "16KiB",
         "dictionary_training_bytes" => "2MiB",
-        "filter_bits_per_key" | "tombstone_percent" | "level_multiplier" => "12",
+        "filter_bits_per_key"
+        | "filter_bits_per_key_bottommost"
+        | "tombstone_percent"
+        | "level_multiplier" => "12",
         "level0_compaction_files" => "5",
         "level0_slowdown_files" => "21",
         "level0_stop_files" => "37",
