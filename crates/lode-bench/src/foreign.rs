@@ -84,9 +84,10 @@ const ABSENT: &[Absent] = &[
         benchmarks: &["readtocache", "readtorowcache"],
     },
     Absent {
-        reason: "files are read and written through the page cache",
+        reason: "files are written through the page cache; --use_direct_reads reads tables past it",
         flags: &[
-            "use_direct_*", "mmap_read", "mmap_write", "io_uring_enabled", "async_io",
+            "use_direct_io_for_flush_and_compaction", "mmap_read", "mmap_write",
+            "io_uring_enabled", "async_io",
             "adaptive_readahead", "readahead_size", "compaction_readahead_size",
             "log_readahead_size", "advise_random_on_open", "bytes_per_sync", "wal_bytes_per_sync",
             "use_fsync", "writable_file_max_buffer_size", "env_uri", "fs_uri", "simulate_*",

@@ -27,6 +27,7 @@ const OPTIONS_IN_FILE: &[&str] = &[
     "open_files",
     "memory_budget",
     "log_mapped",
+    "use_direct_reads",
     "latencies",
 ];
 
@@ -110,6 +111,10 @@ pub struct EngineFlags {
     /// Write the log through a mapping, where the file system allows it; 0 = one write(2) a commit
     #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub log_mapped: bool,
+
+    /// Read tables past the page cache, many blocks at once
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub use_direct_reads: bool,
 
     /// Let the engine time its operations, for its own statistics; 0 = it does not
     #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]

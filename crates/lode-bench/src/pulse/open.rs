@@ -57,6 +57,7 @@ pub fn open(surroundings: &Surroundings, access: Access) -> Result<Opened, Bench
     let mut options = Options {
         create_if_missing: access == Access::Load,
         error_if_exists: false,
+        direct_reads: options.direct_reads || surroundings.direct,
         logging: options.logging && access != Access::Load,
         statistics: Some(Arc::clone(&statistics)),
         status_interval: surroundings.status.then_some(STATUS_INTERVAL).or(options.status_interval),

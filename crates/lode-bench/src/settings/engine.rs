@@ -81,6 +81,7 @@ fn options(
         create_if_missing: !keep,
         logging: !flags.disable_wal,
         log_mapped: flags.log_mapped,
+        direct_reads: flags.use_direct_reads,
         latencies: flags.latencies,
         status_interval: flags.status.then_some(STATUS_INTERVAL),
         ..Options::default()

@@ -92,6 +92,8 @@ catalogue! {
     logging: Switch, FIXED, "Keep a write-ahead log.";
     log_mapped: Switch, FIXED,
         "Write the log through a mapping where that is safe; `no`: one `write(2)` a commit group.";
+    direct_reads: Switch, FIXED,
+        "Read tables past the page cache, many blocks at once: for far more data than memory.";
     log_bytes_max: Size, NEXT_WRITE,
         "Families that hold old log segments back are flushed once these together exceed this.";
 }

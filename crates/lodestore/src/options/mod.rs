@@ -96,6 +96,12 @@ pub struct Options {
     /// outlives a killed process all the same. With `false`, one `write(2)` a
     /// commit group.
     pub log_mapped: bool,
+    /// Read tables past the page cache: what the engine's own cache has not comes
+    /// from the device, and no memory is spent on having it twice. Lookups of a
+    /// [`multi_get`](crate::Db::multi_get) are then in flight together. Good for
+    /// random reads of far more data than there is memory for; a file system that
+    /// can't do it is refused.
+    pub direct_reads: bool,
     /// Flush families that hold old log segments back once the segments
     /// together, the one being written included, exceed this.
     pub log_bytes_max: u64,
@@ -126,6 +132,7 @@ impl Default for Options {
             status_interval: None,
             logging: true,
             log_mapped: true,
+            direct_reads: false,
             log_bytes_max: 1 << 30,
             family: FamilyOptions::default(),
             families: BTreeMap::new(),
