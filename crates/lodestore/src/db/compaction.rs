@@ -159,7 +159,7 @@ impl Engine {
             first
         };
         let result = self.run_compaction(&first);
-        self.finish_compaction(&first, result);
+        self.finish_compaction(first, result);
     }
 
     fn move_tables(&self, job: &Job) -> Outcome {
@@ -381,7 +381,7 @@ impl Engine {
                 }
             };
             let result = self.run_compaction(&job);
-            self.background.lock().end(&job);
+            self.background.lock().end(job);
             self.background.notify();
             match result {
                 Ok(()) => {}

@@ -37,6 +37,9 @@ fn any_range_is_read_directly() {
     assert_eq!(file.length().unwrap(), FILE_BYTES as u64);
 }
 
+/// A way to read many at once.
+type Read = fn(Vec<ReadRequest>, &mut dyn FnMut(usize, ReadResult));
+
 /// Many reads at once give what single ones would, each exactly once: neighbours,
 /// the same block twice, blocks across the borders of a device's, long ones, and
 /// one past the end, which fails alone. With a ring and without.
@@ -63,7 +66,7 @@ fn many_direct_reads_are_each_served_once() {
         };
         places.iter().map(request).collect()
     };
-    let check = |read: &mut dyn FnMut(Vec<ReadRequest>, &mut dyn FnMut(usize, ReadResult))| {
+    let check = |read: Read| {
         let mut served = vec![0; places.len()];
         read(requests(), &mut |index, result| {
             served[index] += 1;
@@ -75,8 +78,8 @@ fn many_direct_reads_are_each_served_once() {
         });
         assert!(served.iter().all(|&times| times == 1), "{served:?}");
     };
-    check(&mut |reads, complete| OsFs.read_many(reads, complete));
-    check(&mut |mut reads, complete| {
+    check(|reads, complete| OsFs.read_many(reads, complete));
+    check(|mut reads, complete| {
         let all: Vec<usize> = (0..reads.len()).collect();
         read_one_by_one(&mut reads, &all, complete);
     });
