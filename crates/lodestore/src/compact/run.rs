@@ -30,8 +30,6 @@ pub(crate) struct Outputs<'a> {
     pub(crate) grandparents: Grandparents,
     pub(crate) order: KeyOrder,
     part: Part,
-    /// Told now and then how many entries were read.
-    on_progress: &'a dyn Fn(u64),
     /// The range deletes to be written.
     range_deletes: Fragments,
     /// Where the table that is open, or the next one, begins; `None`: at the
@@ -98,7 +96,6 @@ impl<'a> Outputs<'a> {
             grandparents,
             order,
             part: Part::default(),
-            on_progress: &|_| (),
             range_deletes: Fragments::default(),
             begins: None,
             open: None,
@@ -109,11 +106,6 @@ impl<'a> Outputs<'a> {
     /// Takes in the keys of `part` only.
     pub(crate) fn within(self, part: Part) -> Outputs<'a> {
         Outputs { begins: part.from.clone(), part, ..self }
-    }
-
-    /// Tells `on_progress` now and then how many entries were read.
-    pub(crate) fn telling(self, on_progress: &'a dyn Fn(u64)) -> Outputs<'a> {
-        Outputs { on_progress, ..self }
     }
 
     /// Puts `cursor` where this output begins.
@@ -174,9 +166,6 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Progress is told each time when so many entries more were read.
-const TOLD_ENTRIES: u64 = 1024;
-
 /// Writes what `retain` keeps of the entries of `cursor` to tables. Gives the
 /// tables and the number of entries read.
 pub(crate) fn write_tables(
@@ -189,7 +178,7 @@ pub(crate) fn write_tables(
     outputs.range_deletes = retain.kept_range_deletes();
     let mut key: Vec<u8> = Vec::new();
     let mut is_first = true;
-    let (mut entries, mut told) = (0, 0);
+    let mut entries = 0;
     outputs.seek_to_start(cursor);
     while cursor.valid() {
         let user_key = cursor.user_key();
@@ -202,10 +191,6 @@ pub(crate) fn write_tables(
             key.clear();
             key.extend_from_slice(user_key);
             outputs.start_key(user_key)?;
-        }
-        if entries >= told + TOLD_ENTRIES {
-            told = entries;
-            (outputs.on_progress)(told);
         }
         entries += 1;
         match retain.judge(is_same_key, user_key, cursor.trailer()) {

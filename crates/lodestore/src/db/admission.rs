@@ -108,9 +108,8 @@ impl Engine {
             let fill = self.active_fill(family);
             let mut line = pacer.lock();
             let now = scheduler.now();
-            let load = line.load(fill, pacer.flush.draining(now));
             let Turn::Wait { cause, time, is_stop } =
-                line.ask(number, now, &load, &family.options(), bytes)
+                line.ask(number, now, fill, &family.options(), bytes)
             else {
                 break Ok(());
             };
@@ -119,6 +118,7 @@ impl Engine {
             }
             stopped_by = is_stop.then_some(cause);
             if evidence.is_none() && now.saturating_sub(begin) >= LONG / 2 {
+                let load = line.load(fill);
                 drop(line);
                 evidence = Some(self.describe(family, &load));
                 continue;
@@ -171,7 +171,6 @@ impl Engine {
             let load = Load {
                 sealed_memtables: view.sealed.len(),
                 active_fill: 0.0,
-                draining: None,
                 level0_tables: view.version.level(0).tables().len(),
                 debt_bytes: debt_bytes(&view.version, &limits(family)),
             };

@@ -5,8 +5,6 @@
 //! table is synced; a crash between leaves an orphan that the next open
 //! removes.
 
-use std::time::Duration;
-
 use crate::batch::FamilyId;
 use crate::budget::{AwaitedFlush, Charge, Item};
 use crate::compact::retain::{Below, Retain};
@@ -56,40 +54,10 @@ impl SealGroup {
         }
     }
 
-    fn memory_bytes(&self) -> u64 {
-        self.members.iter().map(|(_, memtable)| memtable.memory_bytes() as u64).sum()
-    }
-
     /// True if it is flushed with this group what `other` holds.
     pub(crate) fn holds(&self, other: &SealGroup) -> bool {
         let memtable = &other.members[0].1;
         self.members.iter().any(|(_, own)| Arc::ptr_eq(own, memtable))
-    }
-}
-
-/// Tells the writers of a group's families how far its flush is, until it is
-/// dropped.
-struct GroupProgress<'a> {
-    group: &'a SealGroup,
-    bytes: u64,
-}
-
-impl GroupProgress<'_> {
-    fn begin(group: &SealGroup, now: Duration) -> GroupProgress<'_> {
-        let bytes = group.memory_bytes();
-        group.members.iter().for_each(|(family, _)| family.pacer.flush.begin(now, bytes));
-        GroupProgress { group, bytes }
-    }
-
-    fn tell(&self, written_bytes: u64) {
-        let left = self.bytes.saturating_sub(written_bytes);
-        self.group.members.iter().for_each(|(family, _)| family.pacer.flush.set_left(left));
-    }
-}
-
-impl Drop for GroupProgress<'_> {
-    fn drop(&mut self) {
-        self.group.members.iter().for_each(|(family, _)| family.pacer.flush.end());
     }
 }
 
@@ -98,8 +66,7 @@ impl Engine {
     pub(crate) fn flush_group(&self, group: &SealGroup) -> Result<()> {
         let begin = self.shared.scheduler.now();
         let created = Mutex::new(Vec::new());
-        let progress = GroupProgress::begin(group, begin);
-        let edit = self.write_group(group, &progress, &created).and_then(|edit| {
+        let edit = self.write_group(group, &created).and_then(|edit| {
             let durable_log = self.make_rest_durable(group)?;
             Ok(VersionEdit { durable_log, ..edit })
         });
@@ -111,9 +78,9 @@ impl Engine {
                 family.views.install(Arc::clone(version), &flushed);
             }
         })?;
-        drop(progress);
+        let bytes = group.members.iter().map(|(_, memtable)| memtable.memory_bytes() as u64).sum();
         let end = self.shared.scheduler.now();
-        self.background.lock().meters.flush.add(begin, end, group.memory_bytes());
+        self.background.lock().meters.flush.add(begin, end, bytes);
         self.shared.count_time(Operation::Flush, end.saturating_sub(begin));
         self.update_pressure();
         self.logs.retire(self.versions.log_number_min());
@@ -130,36 +97,25 @@ impl Engine {
         }
     }
 
-    fn write_group(
-        &self,
-        group: &SealGroup,
-        progress: &GroupProgress<'_>,
-        created: &Mutex<Vec<u64>>,
-    ) -> Result<VersionEdit> {
+    fn write_group(&self, group: &SealGroup, created: &Mutex<Vec<u64>>) -> Result<VersionEdit> {
         let mut edit = VersionEdit::default();
-        let mut written_bytes = 0;
         for (family, memtable) in &group.members {
             edit.log_numbers.push((family.id.0, group.log_number));
-            let (bytes, entries) = (memtable.memory_bytes() as u64, memtable.entries().max(1));
-            let tell = |read| progress.tell(written_bytes + bytes * read / entries);
-            for meta in self.write_memtable(family, memtable, &tell, created)? {
+            for meta in self.write_memtable(family, memtable, created)? {
                 edit.tables_added.push((family.id.0, 0, meta));
             }
-            written_bytes += bytes;
         }
         edit.log_numbers.extend(group.idle.iter().map(|family| (family.0, group.log_number)));
         edit.last_sequence = Some(self.shared.visible.get());
         Ok(edit)
     }
 
-    /// Writes what readers can still see of a memtable to a level-0 table; tells
-    /// `on_progress` now and then how many entries it has read. None if that is
-    /// nothing.
+    /// Writes what readers can still see of a memtable to a level-0 table.
+    /// None if that is nothing.
     pub(crate) fn write_memtable(
         &self,
         family: &FamilyCore,
         memtable: &Arc<Memtable>,
-        on_progress: &dyn Fn(u64),
         created: &Mutex<Vec<u64>>,
     ) -> Result<Vec<TableMeta>> {
         let snapshots = self.shared.snapshots.sequences();
@@ -168,9 +124,8 @@ impl Engine {
         let mut retain = Retain::new(snapshots, Below::Unknown, deletes);
         let begin =
             || self.begin_table(family, created, Purpose::Flush, LevelPlace { level: 0, base: 1 });
-        let order = family.order().clone();
         let outputs =
-            Outputs::new(&begin, u64::MAX, Grandparents::default(), order).telling(on_progress);
+            Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
         let operator = family.merge_operator.as_ref();
         let mut cursor = memtable.cursor();
         let (tables, _) = write_tables(&mut cursor, &mut retain, operator, outputs)?;

@@ -10,7 +10,7 @@
 //! | `lookup`, `read`, `pending`, `value`, `explain` | point lookups, now or later, and what one did |
 //! | `cursor`, `key_range` | walking over keys |
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
-//! | `progress`, `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
+//! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
 //! | `open`, `replay`, `resume`, `destroy` | begin, recovery, end |
 //! | `live`, `options_file` | options that change, and the file that says which hold |
 //! | `families`, `checkpoint`, `ingest`, `updates`, `verify`, `properties`, `publish` | the rest of the surface |
@@ -18,7 +18,6 @@
 mod snapshot;
 mod value;
 mod view;
-mod progress;
 mod pressure;
 mod pacer;
 mod health;

@@ -14,7 +14,6 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 use super::pressure::{self, Load, Meters, Pace};
-use super::progress::{Draining, FlushProgress};
 
 /// One family's line of writers.
 #[derive(Debug, Default)]
@@ -22,8 +21,6 @@ pub(crate) struct Pacer {
     is_pressed: AtomicBool,
     pub(crate) line: Mutex<Line>,
     pub(crate) changed: Condvar,
-    /// Of what its writers wait for.
-    pub(crate) flush: FlushProgress,
 }
 
 #[derive(Debug, Default)]
@@ -91,23 +88,21 @@ impl Line {
         self.waiting.retain(|&other| other != number);
     }
 
-    /// How things stood when the background last told, with what changes
-    /// without its telling as it is now.
-    pub(crate) fn load(&self, active_fill: f64, draining: Option<Draining>) -> Load {
-        Load { active_fill, draining, ..self.load }
+    /// How things stood when the background last told, with `active_fill` now.
+    pub(crate) fn load(&self, active_fill: f64) -> Load {
+        Load { active_fill, ..self.load }
     }
 
-    /// Lets the writer `number` pay for `bytes`, if it is its turn, with things
-    /// standing as `load` tells.
+    /// Lets the writer `number` pay for `bytes`, if it is its turn.
     pub(crate) fn ask(
         &mut self,
         number: u64,
         now: Duration,
-        load: &Load,
+        active_fill: f64,
         options: &FamilyOptions,
         bytes: u64,
     ) -> Turn {
-        let pace = pressure::pace(load, options, &self.meters.rates());
+        let pace = pressure::pace(&self.load(active_fill), options, &self.meters.rates());
         let is_first = self.waiting.front() == Some(&number);
         match pace {
             Pace::Free => Turn::Go,

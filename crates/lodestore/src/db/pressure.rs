@@ -7,19 +7,19 @@
 //! limit. Writers get `drain * (1 - fullness) / fullness` bytes a second: any
 //! speed at 0, what the background absorbs half way, and less and less towards
 //! the limit, without a step anywhere. A wrong estimate of the drain only
-//! moves the point where writers and background are in balance. Where it is known
-//! when a flush will make room, writers get at least what fills the room that is
-//! left until then.
+//! moves the point where writers and background are in balance.
 
 use std::time::Duration;
 
 use crate::error::StallCause;
 use crate::options::FamilyOptions;
 
-use super::progress::Draining;
-
 /// What is still to become a table holds nobody back by more than this.
 const FULLNESS_MAX: f64 = 0.999;
+
+/// A memtable that is filled so far holds nobody back: a burst that ends soon need
+/// not wait for a flush.
+const FREE_FILL: f64 = 0.5;
 
 /// How far a family's background work is behind, at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,8 +29,6 @@ pub(crate) struct Load {
     /// How full the active memtable, or the log segment being written, is: 1
     /// when it is to be sealed.
     pub(crate) active_fill: f64,
-    /// The flush that will make room, if one runs.
-    pub(crate) draining: Option<Draining>,
     pub(crate) level0_tables: usize,
     /// Bytes that compactions have yet to read and write.
     pub(crate) debt_bytes: u64,
@@ -62,11 +60,12 @@ pub(crate) enum Pace {
 /// The slowest pace that any cause asks for.
 pub(crate) fn pace(load: &Load, options: &FamilyOptions, rates: &Rates) -> Pace {
     // One line a cause: its fullness, and the drain that works against it.
-    let paces = [
-        memory_pace(load, options, rates.flush),
-        pace_of(StallCause::Level0, level0_fullness(load, options), rates.level0),
-        pace_of(StallCause::Debt, debt_fullness(load, options), rates.compaction),
+    let causes = [
+        (StallCause::Flush, memory_fullness(load, options), rates.flush),
+        (StallCause::Level0, level0_fullness(load, options), rates.level0),
+        (StallCause::Debt, debt_fullness(load, options), rates.compaction),
     ];
+    let paces = causes.map(|(cause, fullness, drain)| pace_of(cause, fullness, drain));
     paces.into_iter().fold(Pace::Free, slower)
 }
 
@@ -92,23 +91,10 @@ pub(crate) fn urgency(load: &Load, options: &FamilyOptions) -> f64 {
     level0.max(debt).max(waiting).min(1.0)
 }
 
-/// By how full memory is; faster, if the room that is left outlasts the flush.
-fn memory_pace(load: &Load, options: &FamilyOptions, drain: f64) -> Pace {
-    let fullness = memory_fullness(load, options);
-    match (pace_of(StallCause::Flush, fullness, drain), load.draining) {
-        (Pace::Limited { cause, bytes_per_second }, Some(draining)) => {
-            let room = options.memtable_bytes as f64 * (1.0 - fullness);
-            let until_done = room / draining.seconds_left(drain);
-            Pace::Limited { cause, bytes_per_second: bytes_per_second.max(until_done) }
-        }
-        (pace, _) => pace,
-    }
-}
-
 /// There is room in the active memtable only, once as many others wait as may.
 fn memory_fullness(load: &Load, options: &FamilyOptions) -> f64 {
     match load.sealed_memtables >= options.sealed_memtables_max {
-        true => load.active_fill,
+        true => fullness(load.active_fill, FREE_FILL, 1.0),
         false => 0.0,
     }
 }

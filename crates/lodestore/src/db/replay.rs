@@ -275,7 +275,7 @@ impl<'a> Replay<'a> {
         }
         let (family, full): (Arc<FamilyCore>, Arc<Memtable>) =
             (Arc::clone(&active.family), Arc::clone(&active.table));
-        for meta in self.engine.write_memtable(&family, &full, &|_| (), created)? {
+        for meta in self.engine.write_memtable(&family, &full, created)? {
             self.edit.tables_added.push((id.0, 0, meta));
         }
         let (table, writer) = Memtable::new(family.order().clone(), &self.engine.shared.memory);

@@ -35,7 +35,7 @@ fn the_rate_falls_without_a_step() {
     let options = FamilyOptions::default();
     let (slow, stop) = (options.debt_slowdown_bytes, options.debt_stop_bytes);
     let debt = |percent: u64| at_debt(slow + (stop - slow) / 100 * percent);
-    let fill = |percent: u64| at_fill(percent as f64 / 100.0);
+    let fill = |percent: u64| at_fill(FREE_FILL + (1.0 - FREE_FILL) * percent as f64 / 100.0);
     for at in [&debt as &dyn Fn(u64) -> f64, &fill] {
         let rates: Vec<f64> = (1..100).map(at).collect();
         assert!(rates.is_sorted_by(|a, b| a > b), "more debt, less speed");
@@ -47,7 +47,7 @@ fn the_rate_falls_without_a_step() {
     }
     assert_eq!(at_debt(slow), f64::INFINITY);
     assert_eq!(at_debt(stop), 0.0);
-    assert_eq!((at_fill(0.0), at_fill(1.0)), (f64::INFINITY, 0.0));
+    assert_eq!((at_fill(FREE_FILL), at_fill(1.0)), (f64::INFINITY, 0.0));
 }
 
 /// With each table of level 0 beyond the slowdown limit writers are slower.
@@ -67,7 +67,7 @@ fn each_table_of_level_0_slows_writers_down() {
 fn a_table_that_arrives_is_no_step() {
     let options = FamilyOptions::default();
     let at = |level0_tables, sealed_memtables, active_fill| {
-        let load = Load { level0_tables, sealed_memtables, active_fill, ..Load::default() };
+        let load = Load { level0_tables, sealed_memtables, active_fill, debt_bytes: 0 };
         rate(pace(&load, &options, &rates()))
     };
     assert_eq!(at(28, 1, 0.2), at(29, 0, 0.2));
@@ -79,7 +79,7 @@ fn a_table_that_arrives_is_no_step() {
 #[test]
 fn the_slowest_cause_is_named() {
     let options = FamilyOptions::default();
-    let load = Load { sealed_memtables: 2, active_fill: 0.1, level0_tables: 30, ..Load::default() };
+    let load = Load { sealed_memtables: 2, active_fill: 0.1, level0_tables: 30, debt_bytes: 0 };
     let Pace::Limited { cause, .. } = pace(&load, &options, &rates()) else { panic!("limited") };
     assert_eq!(cause, StallCause::Level0);
     let load = Load { active_fill: 0.99, ..load };
@@ -87,28 +87,6 @@ fn the_slowest_cause_is_named() {
     assert_eq!(cause, StallCause::Flush);
     let load = Load { debt_bytes: u64::MAX, ..load };
     assert_eq!(pace(&load, &options, &rates()), Pace::Stopped { cause: StallCause::Debt });
-}
-
-/// While a flush runs, writers may fill the room that is left until it is done:
-/// a fast flush holds them back less, however full memory is, and one that has
-/// just begun, or lasts, leaves them what they have by the fullness.
-#[test]
-fn writers_fill_what_room_there_is_until_the_flush_is_done() {
-    let options = FamilyOptions::default();
-    let memtable = options.memtable_bytes as f64;
-    let at = |active_fill, left_bytes, elapsed| {
-        let draining = Some(Draining { left_bytes, elapsed });
-        let sealed_memtables = options.sealed_memtables_max;
-        let load = Load { sealed_memtables, active_fill, draining, ..Load::default() };
-        rate(pace(&load, &options, &rates()))
-    };
-    let soon = (memtable / 16.0) as u64;
-    let rate = at(0.75, soon, Duration::ZERO);
-    assert!((rate / (4.0 * DRAIN) - 1.0).abs() < 0.01, "a quarter of room, a sixteenth to do");
-    assert_eq!(at(0.5, 10 * options.memtable_bytes as u64, Duration::ZERO), at_fill(0.5));
-    assert_eq!(at(0.5, 1, Duration::from_secs(3600)), at_fill(0.5), "the end is not in sight");
-    assert!(at(0.5, 1, Duration::from_millis(80)) > 40.0 * DRAIN, "it may end at any moment");
-    assert_eq!(at(1.0, soon, Duration::ZERO), 0.0, "there is no room");
 }
 
 /// Limits without room between them stop writers at once, and divide nothing
