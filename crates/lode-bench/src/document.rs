@@ -80,9 +80,11 @@ pub struct Choices<'a> {
     memory_bytes_max: Option<usize>,
     open_files_max: Option<usize>,
     log_mapped: bool,
+    direct_reads: bool,
     latencies: bool,
     comparisons: bool,
     filter_bits_per_key: u8,
+    filter_bits_per_key_bottommost: Option<u8>,
     background_threads: usize,
     shapes: &'a Shapes,
 }
@@ -121,9 +123,11 @@ impl<'a> Choices<'a> {
             memory_bytes_max: options.memory_bytes,
             open_files_max: options.open_files_max,
             log_mapped: options.log_mapped,
+            direct_reads: options.direct_reads,
             latencies: options.latencies,
             comparisons: settings.comparisons.is_some(),
             filter_bits_per_key: family.filter_bits_per_key,
+            filter_bits_per_key_bottommost: family.filter_bits_per_key_bottommost,
             background_threads: options.background_threads,
             shapes: &settings.shapes,
         }

@@ -84,9 +84,10 @@ const ABSENT: &[Absent] = &[
         benchmarks: &["readtocache", "readtorowcache"],
     },
     Absent {
-        reason: "files are read and written through the page cache",
+        reason: "files are written through the page cache; --use_direct_reads reads tables past it",
         flags: &[
-            "use_direct_*", "mmap_read", "mmap_write", "io_uring_enabled", "async_io",
+            "use_direct_io_for_flush_and_compaction", "mmap_read", "mmap_write",
+            "io_uring_enabled", "async_io",
             "adaptive_readahead", "readahead_size", "compaction_readahead_size",
             "log_readahead_size", "advise_random_on_open", "bytes_per_sync", "wal_bytes_per_sync",
             "use_fsync", "writable_file_max_buffer_size", "env_uri", "fs_uri", "simulate_*",
@@ -159,7 +160,7 @@ const OTHER_FLAGS: &[&str] = &[
     "identity_as_first_hash", "ingest_external_file_*", "io_dispatcher_*", "max_manifest_*",
     "max_num_range_tombstones", "max_scan_distance", "max_successive_merges", "mergereadpercent",
     "min_tombstones_for_range_conversion", "multiscan_*", "numdistinct", "open_files_async",
-    "openandcompact_*", "ops_between_duration_checks", "optimize_filters_for_hits", "overwrite_*",
+    "openandcompact_*", "ops_between_duration_checks", "overwrite_*",
     "paranoid_memory_checks", "perf_level", "persist_stats_to_disk",
     "persistent_entries_value_size", "preserve_internal_time_seconds", "print_malloc_stats",
     "progress_reports", "range_tombstone_width", "read_amp_bytes_per_bit",

@@ -73,6 +73,8 @@ settings! {
     background_threads: u64,
     /// Files that may be open.
     open_files: u64,
+    /// Read tables past the page cache.
+    direct_reads: bool,
     /// Use the files of old logs again.
     recycled_logs: u64,
     /// RocksDB's cache without locks, instead of its LRU.
@@ -153,7 +155,8 @@ impl Lane {
     }
 }
 
-/// Lane (b). Under a limit, memtables and cache have a part of it.
+/// Lane (b). Under a limit, memtables and cache have a part of it, and those that can
+/// read past the page cache, which counts too.
 fn equal(engine: EngineKind, memory_limit: Option<u64>) -> Settings {
     let memtable = memory_limit.map_or(64 * MIB, |limit| (limit / 16).min(64 * MIB));
     let cache = memory_limit.map_or(32 * MIB, |limit| limit / 4);
@@ -166,15 +169,19 @@ fn equal(engine: EngineKind, memory_limit: Option<u64>) -> Settings {
         filter_bits: Some(10),
         verify_checksums: Some(true),
         background_threads: Some(3),
+        direct_reads: memory_limit.is_some().then_some(true),
         ..Settings::default()
     };
     match engine {
         EngineKind::Lodestore | EngineKind::LodestoreAgain | EngineKind::RocksDb => tree,
         // It has one thread and two memtables, and cannot be told otherwise.
-        EngineKind::LevelDb => Settings { background_threads: None, memtables: None, ..tree },
+        EngineKind::LevelDb => {
+            Settings { background_threads: None, memtables: None, direct_reads: None, ..tree }
+        }
         // It has one codec, and always compares checksums.
         EngineKind::Fjall => {
-            Settings { codec: Some(Codec::Lz4), verify_checksums: None, memtables: None, ..tree }
+            let own = Settings { codec: Some(Codec::Lz4), direct_reads: None, ..tree };
+            Settings { verify_checksums: None, memtables: None, ..own }
         }
         // Its cache has what the others' memtables and caches have together.
         EngineKind::Redb => {

@@ -13,8 +13,10 @@
 //! Invariant: the bytes of a [`WriteBatch`] are always valid; whatever comes
 //! from outside passes [`BatchRef::decode`] first, and is trusted from then on.
 
+mod by_key;
 mod decode;
 
+pub(crate) use by_key::Numbered;
 pub use decode::Record;
 pub(crate) use decode::{BatchRef, Records};
 

@@ -58,6 +58,7 @@ mod key;
 mod checksum;
 mod merge_operator;
 mod prefix;
+mod prefetch;
 mod cursor;
 mod range_deletes;
 
@@ -112,8 +113,8 @@ pub use budget::Budget;
 pub use cache::{BlockKind, Cache};
 pub use db::{
     BlockSource, BlockUse, Db, DbCursor, Explanation, Family, FilterAnswer, IngestReport,
-    IngestedTable, KeyRange, LevelStats, LogPin, MemoryStats, Outcome, Place, Range, ReadOptions,
-    Searched, Snapshot, Stats, Updates, Value, VerifyReport, VersionMet,
+    IngestedTable, KeyRange, LevelStats, LogPin, MemoryStats, Outcome, PendingGet, Place, Range,
+    ReadOptions, Searched, Snapshot, Stats, Updates, Value, VerifyReport, VersionMet,
 };
 pub use error::{Error, Result, StallCause};
 pub use fs::{Fs, MemFs, OsFs};

@@ -12,11 +12,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 
 /// A wait with a limit advances the clock of a seeded scheduler in steps of
 /// this, so that others can end it before the limit.
 const SEEDED_STEP: Duration = Duration::from_millis(1);
+
+/// Threads for lookups: each has many in flight.
+const READ_THREADS: usize = 2;
 
 /// Which threads a job may use, and what goes before what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) enum Lane {
     Soon,
     /// Compactions of deeper levels.
     Steady,
+    /// Lookups that someone waits for.
+    Reads,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -36,6 +41,8 @@ type Job = Box<dyn FnOnce() + Send>;
 pub struct Scheduler {
     urgent: Pool,
     steady: Pool,
+    /// Started when it is first needed.
+    reads: OnceLock<Pool>,
     steady_threads: usize,
     source: Source,
 }
@@ -73,6 +80,7 @@ impl Scheduler {
         Arc::new(Scheduler {
             urgent: Pool::start("lode-flush", 1),
             steady: Pool::start("lode-compact", steady_threads),
+            reads: OnceLock::new(),
             steady_threads,
             source,
         })
@@ -99,6 +107,10 @@ impl Scheduler {
             Lane::Urgent => self.urgent.submit(Box::new(job), Order::First),
             Lane::Soon => self.steady.submit(Box::new(job), Order::First),
             Lane::Steady => self.steady.submit(Box::new(job), Order::Then),
+            Lane::Reads => {
+                let reads = self.reads.get_or_init(|| Pool::start("lode-read", READ_THREADS));
+                reads.submit(Box::new(job), Order::First);
+            }
         }
     }
 

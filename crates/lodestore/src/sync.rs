@@ -31,7 +31,7 @@ pub(crate) mod thread {
     #[cfg(not(simulation))]
     use std::thread as imp;
 
-    pub(crate) use imp::{JoinHandle, sleep, yield_now};
+    pub(crate) use imp::{JoinHandle, scope, sleep, yield_now};
 
     /// The calling thread's id.
     pub(crate) fn current_id() -> imp::ThreadId {
@@ -98,7 +98,7 @@ pub(crate) struct StepMutex<T>(std::sync::Mutex<T>);
 pub(crate) type StepGuard<'a, T> = std::sync::MutexGuard<'a, T>;
 
 impl<T> StepMutex<T> {
-    pub(crate) fn new(value: T) -> StepMutex<T> {
+    pub(crate) const fn new(value: T) -> StepMutex<T> {
         StepMutex(std::sync::Mutex::new(value))
     }
 

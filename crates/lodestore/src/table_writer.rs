@@ -12,7 +12,7 @@ use crate::compact::pick::BOTTOM;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, too_long, trailer};
-use crate::options::{FamilyOptions, Options};
+use crate::options::{FamilyOptions, LevelPlace, Options};
 use crate::range_deletes::{Fragments, RangeDelete};
 use crate::scheduler::system_random_u128;
 use crate::sync::Arc;
@@ -111,8 +111,8 @@ impl TableWriter {
         let has_memory_limit = options.memory_bytes.is_some() || options.budget.is_some();
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
         // Tables from outside go as deep as they can.
-        let compression = family.compression_at(BOTTOM, BOTTOM);
-        let settings = family.table_settings(compression, has_memory_limit, buffers);
+        let place = LevelPlace { level: BOTTOM, base: BOTTOM };
+        let settings = family.table_settings(place, has_memory_limit, buffers);
         let file = options.fs.create(path).map_err(|error| Error::io(path, "create", error))?;
         let mut writer = TableWriter {
             fs: Arc::clone(&options.fs),

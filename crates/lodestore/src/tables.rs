@@ -25,6 +25,8 @@ pub(crate) struct TableHome {
     pub(crate) directory: PathBuf,
     pub(crate) cache: Arc<Cache>,
     pub(crate) scheduler: Arc<Scheduler>,
+    /// Whether tables are read past the page cache.
+    direct_reads: bool,
     /// What open tables hold is charged to it.
     memory: Arc<Account>,
     /// True once the directory may be another opener's: nothing may be removed
@@ -41,12 +43,14 @@ impl TableHome {
         cache: Arc<Cache>,
         scheduler: Arc<Scheduler>,
         memory: Arc<Account>,
+        direct_reads: bool,
     ) -> Arc<TableHome> {
         Arc::new(TableHome {
             fs,
             directory,
             cache,
             scheduler,
+            direct_reads,
             memory,
             closed: Mutex::new(false),
             removals: AtomicU64::new(0),
@@ -122,7 +126,11 @@ impl TableFile {
 
     fn open(&self) -> Result<Table> {
         let path = self.path();
-        let file = self.home.fs.open(&path).map_err(|source| match source.kind() {
+        let opened = match self.home.direct_reads {
+            true => self.home.fs.open_direct(&path),
+            false => self.home.fs.open(&path),
+        };
+        let file = opened.map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => missing(&path),
             _ => Error::io(&path, "open", source),
         })?;
@@ -166,7 +174,7 @@ pub(crate) fn test_slot(meta: &TableMeta) -> Arc<TableFile> {
     let home = HOME.get_or_init(|| {
         let fs = Arc::new(crate::fs::MemFs::new());
         let (cache, scheduler) = (Cache::new(0), Scheduler::new(1));
-        TableHome::new(fs, PathBuf::from("test"), cache, scheduler, Account::unlimited())
+        TableHome::new(fs, PathBuf::from("test"), cache, scheduler, Account::unlimited(), false)
     });
     TableFile::new(home, &KeyOrder::Bytewise, meta.clone())
 }

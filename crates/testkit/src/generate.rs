@@ -137,7 +137,7 @@ impl Generator {
             What::Write => self.write(1),
             What::BigBatch => {
                 let records = self.random.between(0, 60);
-                self.write(records)
+                if self.random.one_in(100) { self.plain_batch() } else { self.write(records) }
             }
             What::Get => self.get(),
             What::Scan => Command::Scan { read: self.read(), reverse: self.random.one_in(2) },

@@ -390,8 +390,10 @@ impl RustApi {
                 let (family, options) = self.view(read)?;
                 let plain = read.at.is_none();
                 let key = key.bytes();
+                let later = family.get_later_with(&options, &key);
                 let found = if plain { family.get(&key) } else { family.get_with(&options, &key) };
-                let found = self.check(found)?;
+                let (found, later) = (self.check(found)?, self.check(later.wait())?);
+                assert_eq!(found.as_deref(), later.as_deref(), "what get_later gives of {key:?}");
                 check_explanation(&family, &options, &key, found.as_deref());
                 Ok(Output::Value(found.map(|value| value.to_vec())))
             }

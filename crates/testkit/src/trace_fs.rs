@@ -139,6 +139,10 @@ impl Fs for TraceFs {
         self.inner.open(path)
     }
 
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        self.inner.open_direct(path)
+    }
+
     fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
         self.inner.read_many(reads, complete);
     }

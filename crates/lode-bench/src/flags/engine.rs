@@ -19,6 +19,7 @@ const OPTIONS_IN_FILE: &[&str] = &[
     "cache_size",
     "row_cache_size",
     "bloom_bits",
+    "optimize_filters_for_hits",
     "background_threads",
     "max_background_jobs",
     "disable_wal",
@@ -26,6 +27,7 @@ const OPTIONS_IN_FILE: &[&str] = &[
     "open_files",
     "memory_budget",
     "log_mapped",
+    "use_direct_reads",
     "latencies",
 ];
 
@@ -74,6 +76,10 @@ pub struct EngineFlags {
     #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "BITS", allow_negative_numbers = true)]
     pub bloom_bits: OrDefault,
 
+    /// No filters in the deepest level: for keys that nearly always exist
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub optimize_filters_for_hits: bool,
+
     /// Threads for compactions; one more flushes
     #[arg(long, default_value = "-1", value_parser = parse_count_or_default, value_name = "N", allow_negative_numbers = true)]
     pub background_threads: OrDefault,
@@ -105,6 +111,10 @@ pub struct EngineFlags {
     /// Write the log through a mapping, where the file system allows it; 0 = one write(2) a commit
     #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub log_mapped: bool,
+
+    /// Read tables past the page cache, many blocks at once
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub use_direct_reads: bool,
 
     /// Let the engine time its operations, for its own statistics; 0 = it does not
     #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]

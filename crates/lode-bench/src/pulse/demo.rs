@@ -44,6 +44,7 @@ pub fn demo(flags: &DemoFlags, stop: &AtomicBool) -> Result<Outcome, BenchError>
         memory_limit: None,
         options: None,
         cache_size: None,
+        direct: false,
         status: false,
         json: false,
         quiet: true,

@@ -86,6 +86,9 @@ pub struct Surroundings {
     /// Size of the database's block cache [default: the engine's, or the file's]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub cache_size: Option<u64>,
+    /// Read tables past the page cache, many blocks at once
+    #[arg(long)]
+    pub direct: bool,
     /// Tell lode top how it is doing: a small file in the database, written each second
     #[arg(long)]
     pub status: bool,

@@ -32,6 +32,13 @@ pub struct Opened {
     pub limit: Option<MemoryLimit>,
 }
 
+/// Nearly all keys of a pulse exist: its largest level goes without filters.
+fn default_options() -> Options {
+    let mut options = Options::default();
+    options.family.filter_bits_per_key_bottommost = Some(0);
+    options
+}
+
 /// Enters the memory limit, if there is one, and opens the database.
 pub fn open(surroundings: &Surroundings, access: Access) -> Result<Opened, BenchError> {
     let path = &surroundings.db;
@@ -45,11 +52,12 @@ pub fn open(surroundings: &Surroundings, access: Access) -> Result<Opened, Bench
         Some(path) => {
             Options::load(path).map_err(|error| BenchError::Usage(format!("--options: {error}")))?
         }
-        None => Options::default(),
+        None => default_options(),
     };
     let mut options = Options {
         create_if_missing: access == Access::Load,
         error_if_exists: false,
+        direct_reads: options.direct_reads || surroundings.direct,
         logging: options.logging && access != Access::Load,
         statistics: Some(Arc::clone(&statistics)),
         status_interval: surroundings.status.then_some(STATUS_INTERVAL).or(options.status_interval),

@@ -81,6 +81,7 @@ fn options(
         create_if_missing: !keep,
         logging: !flags.disable_wal,
         log_mapped: flags.log_mapped,
+        direct_reads: flags.use_direct_reads,
         latencies: flags.latencies,
         status_interval: flags.status.then_some(STATUS_INTERVAL),
         ..Options::default()
@@ -131,6 +132,9 @@ fn family(
             return usage("--bloom_bits must be at most 255");
         };
         family.filter_bits_per_key = bits;
+    }
+    if flags.optimize_filters_for_hits {
+        family.filter_bits_per_key_bottommost = Some(0);
     }
     family.compression = codec.compression;
     family.merge_operator = merge_operator(flags.merge_operator);

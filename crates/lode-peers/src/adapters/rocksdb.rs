@@ -84,6 +84,9 @@ fn options(settings: &Settings) -> Options {
     if let Some(pipelined) = settings.pipelined_writes {
         options.set_enable_pipelined_write(pipelined);
     }
+    if let Some(direct) = settings.direct_reads {
+        options.set_use_direct_reads(direct);
+    }
     if let Some(dynamic) = settings.dynamic_levels {
         options.set_level_compaction_dynamic_level_bytes(dynamic);
     }

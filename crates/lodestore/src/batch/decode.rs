@@ -119,7 +119,19 @@ impl<'a> Records<'a> {
     /// The records of a whole, valid batch.
     #[inline]
     pub(super) fn new(batch: &'a [u8]) -> Records<'a> {
-        Records { reader: Reader::new(&batch[BATCH_HEADER_BYTES..]) }
+        Records::from(batch, BATCH_HEADER_BYTES)
+    }
+
+    /// Those from byte `at` of a whole, valid batch on, where one begins.
+    #[inline]
+    pub(super) fn from(batch: &'a [u8], at: usize) -> Records<'a> {
+        Records { reader: Reader::new(&batch[at..]) }
+    }
+
+    /// Bytes of the records that are still to come.
+    #[inline]
+    pub(super) fn unread_bytes(&self) -> usize {
+        self.reader.rest().len()
     }
 }
 

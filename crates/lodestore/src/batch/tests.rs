@@ -197,3 +197,45 @@ fn damaged_bytes_never_panic() {
     }
     assert!(accepted > 1000, "only {accepted} inputs reached past the check");
 }
+
+/// The entries of a batch by key are those of a stable sort by key, the newest of
+/// a key first: with keys in common, keys that are beginnings of others, nothing in
+/// common, and bytes in between that are no entries.
+#[test]
+fn by_key_is_by_key_and_then_newest_first() {
+    let mut word = 88_172_645_463_325_252_u64;
+    let mut below = |n: u64| {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        word % n
+    };
+    for common in [0, 3, 8, 40] {
+        let mut batch = WriteBatch::new();
+        let mut expected = Vec::new();
+        for nth in 0..3000 {
+            let mut key = vec![0xfe; common];
+            for _ in 0..below(11) {
+                key.push([0, 1, 0xff][below(3) as usize]);
+            }
+            let value = nth.to_string().into_bytes();
+            match below(3) {
+                0 => {
+                    batch.delete(&key);
+                    expected.push((key, nth, Kind::Delete, Vec::new()));
+                }
+                _ => {
+                    batch.put(&key, &value);
+                    expected.push((key, nth, Kind::Put, value));
+                }
+            }
+            if below(50) == 0 {
+                batch.opaque(b"no entry");
+            }
+        }
+        expected.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+        let found = batch.by_key().map(|e| (e.key.to_vec(), e.nth, e.kind, e.value.to_vec()));
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{common} bytes in common");
+    }
+    assert_eq!(WriteBatch::new().by_key().count(), 0);
+}

@@ -104,7 +104,8 @@ impl BackgroundState {
         self.failed_compaction.clone().or_else(|| self.retrying_compaction.clone())
     }
 
-    pub(crate) fn end(&mut self, job: &Job) {
+    /// Once nothing runs any more, nothing holds tables for it either.
+    pub(crate) fn end(&mut self, job: Job) {
         let running = self.running.get_mut(&job.family()).expect("the job was begun");
         running.remove(job.plan());
         if running.count() == 0 {
@@ -265,7 +266,7 @@ impl Engine {
                 let result = result.unwrap_or_else(|panic| {
                     Err(Failed::BeforeInstalling(panic_error(panic, "compaction")))
                 });
-                engine.finish_compaction(&job, result);
+                engine.finish_compaction(job, result);
             });
         }
     }
@@ -275,7 +276,7 @@ impl Engine {
         !state.is_closing && state.failed_compaction.is_none() && self.health.check().is_ok()
     }
 
-    pub(crate) fn finish_compaction(self: &Arc<Self>, job: &Job, result: Outcome) {
+    pub(crate) fn finish_compaction(self: &Arc<Self>, job: Job, result: Outcome) {
         let failed = result.is_err();
         match result {
             Ok(()) => {}
@@ -322,13 +323,13 @@ impl Engine {
         loop {
             self.health.check()?;
             self.start_compactions();
-            self.wait_until(|s| s.groups.is_empty() && !s.is_flushing && s.compactions == 0)?;
+            self.wait_until(|s| s.groups.is_empty() && !s.is_flushing && s.threads_taken() == 0)?;
             let state = self.background.lock();
             if let Some(error) = &state.failed_compaction {
                 return Err(error.clone());
             }
             if state.groups.is_empty()
-                && state.compactions == 0
+                && state.threads_taken() == 0
                 && self.pick_compaction(&state).is_none()
             {
                 drop(state);

@@ -72,6 +72,11 @@ impl CommitState {
         self.place(family).ok().map(|index| &self.memtables[index])
     }
 
+    /// True if the default family's keys are in the order of their bytes.
+    pub(crate) fn default_is_bytewise(&self) -> bool {
+        self.memtable(FamilyId::DEFAULT).is_some_and(|active| active.family.order().is_bytewise())
+    }
+
     /// All memtables that take new entries.
     pub(crate) fn memtables(&self) -> &[ActiveMemtable] {
         &self.memtables

@@ -14,6 +14,7 @@ use crate::key::{SEQUENCE_MAX, SequenceNumber};
 use crate::latency::Operation;
 use crate::limiter::Purpose;
 use crate::merge::{LevelCursor, MergeCursor, Source};
+use crate::options::LevelPlace;
 use crate::range_deletes::Fragments;
 use crate::stats::{Counter, LevelTraffic, Statistics};
 use crate::sync::Arc;
@@ -158,7 +159,7 @@ impl Engine {
             first
         };
         let result = self.run_compaction(&first);
-        self.finish_compaction(&first, result);
+        self.finish_compaction(first, result);
     }
 
     fn move_tables(&self, job: &Job) -> Outcome {
@@ -228,8 +229,8 @@ impl Engine {
             parts.check()?;
             self.let_level0_go_first(job);
             let base = Targets::of(&job.version, &limits(family)).base;
-            let compression = family.options().compression_at(plan.level_to, base);
-            let table = self.begin_table(family, created, Purpose::Compaction, compression)?;
+            let place = LevelPlace { level: plan.level_to, base };
+            let table = self.begin_table(family, created, Purpose::Compaction, place)?;
             let created_unix_seconds = tombstones_from.unwrap_or(table.created_unix_seconds);
             Ok(NewTable { created_unix_seconds, ..table })
         };
@@ -380,7 +381,7 @@ impl Engine {
                 }
             };
             let result = self.run_compaction(&job);
-            self.background.lock().end(&job);
+            self.background.lock().end(job);
             self.background.notify();
             match result {
                 Ok(()) => {}

@@ -24,6 +24,7 @@ use crate::table::ReadContext;
 use crate::tables::TableHome;
 
 use super::pacer::Pacer;
+use super::pending::Pending;
 use super::snapshot::{Snapshot, SnapshotList};
 use super::view::{Views, VisibleSequence};
 
@@ -83,6 +84,8 @@ pub(crate) struct FamilyCore {
     pub(crate) gaps: Arc<Gaps>,
     /// Where its writers wait while its background work is behind.
     pub(crate) pacer: Pacer,
+    /// Its lookups that wait for a reading thread.
+    pub(crate) pending: Pending,
     pub(crate) shared: Arc<Shared>,
     filling: ReadContext,
     passing: ReadContext,
@@ -118,6 +121,7 @@ impl FamilyCore {
             gaps: Gaps::new(options.order.clone(), &shared.statistics),
             options: Published::new(Arc::new(options)),
             pacer: Pacer::default(),
+            pending: Pending::default(),
             shared: Arc::clone(shared),
             filling: context(true),
             passing: context(false),

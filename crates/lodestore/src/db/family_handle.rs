@@ -12,6 +12,7 @@ use super::family::FamilyCore;
 use super::handle::Handle;
 use super::ingest::IngestReport;
 use super::key_range::KeyRange;
+use super::pending::PendingGet;
 use super::read::ReadOptions;
 use super::value::Value;
 
@@ -156,6 +157,33 @@ impl Family {
     #[inline]
     pub fn get_with(&self, options: &ReadOptions, key: &[u8]) -> Result<Option<Value>> {
         self.core.shared.timed(Operation::Get, || self.core.get(options, key))
+    }
+
+    /// Begins a lookup of the newest value of `key`, and does not wait: what is
+    /// not in memory is read by a thread of the database, together with all that
+    /// waits by then. The value is that of now, whatever is written before it is
+    /// awaited.
+    ///
+    /// ```
+    /// # use lodestore::{Db, MemFs, Options};
+    /// # let fs = std::sync::Arc::new(MemFs::new());
+    /// # let options = Options { create_if_missing: true, fs, ..Options::default() };
+    /// # let db = Db::open("db", options)?;
+    /// db.put(b"a", b"1")?;
+    /// let later: Vec<_> = [b"a", b"b"].map(|key| db.get_later(key)).into();
+    /// db.put(b"a", b"2")?;
+    /// let values = later.into_iter().map(|pending| pending.wait());
+    /// let values = values.collect::<Result<Vec<_>, _>>()?; // or .await each
+    /// assert_eq!(values[0].as_deref(), Some(&b"1"[..]));
+    /// # Ok::<(), lodestore::Error>(())
+    /// ```
+    pub fn get_later(&self, key: &[u8]) -> PendingGet {
+        self.get_later_with(&DEFAULT_READ, key)
+    }
+
+    /// [`Family::get_later`], with options. Bounds and prefix are for cursors.
+    pub fn get_later_with(&self, options: &ReadOptions, key: &[u8]) -> PendingGet {
+        self.core.get_later(options, key)
     }
 
     /// Looks `key` up as [`Family::get_with`] does, and tells where it looked,

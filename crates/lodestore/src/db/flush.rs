@@ -15,11 +15,12 @@ use crate::key::FileId;
 use crate::latency::Operation;
 use crate::limiter::Purpose;
 use crate::memtable::Memtable;
+use crate::options::LevelPlace;
 use crate::range_deletes::Fragments;
 use crate::stats::{Counter, LevelTraffic};
 use crate::sync::{Arc, Mutex};
 use crate::table::meta::TableMeta;
-use crate::table::{Compression, TableBuilder, TableFamily};
+use crate::table::{TableBuilder, TableFamily};
 use crate::version::VersionEdit;
 use crate::wal::DurableLog;
 
@@ -121,10 +122,8 @@ impl Engine {
         let deletes = memtable.range_deletes().deletes();
         let deletes = Fragments::build(family.order(), deletes, &snapshots);
         let mut retain = Retain::new(snapshots, Below::Unknown, deletes);
-        let begin = || {
-            let compression = family.options().compression_at(0, 1);
-            self.begin_table(family, created, Purpose::Flush, compression)
-        };
+        let begin =
+            || self.begin_table(family, created, Purpose::Flush, LevelPlace { level: 0, base: 1 });
         let outputs =
             Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
         let operator = family.merge_operator.as_ref();
@@ -145,7 +144,7 @@ impl Engine {
         family: &FamilyCore,
         created: &Mutex<Vec<u64>>,
         purpose: Purpose,
-        compression: Compression,
+        place: LevelPlace,
     ) -> Result<NewTable> {
         let number = self.versions.new_file_number();
         let path = filename::table_path(&self.shared.directory, number);
@@ -155,7 +154,7 @@ impl Engine {
         let memory = &self.shared.memory;
         let has_memory_limit = memory.budget().bytes_max().is_some();
         let buffers = Charge::new(memory, Item::Compactions);
-        let mut settings = family.options().table_settings(compression, has_memory_limit, buffers);
+        let mut settings = family.options().table_settings(place, has_memory_limit, buffers);
         if purpose == Purpose::Flush {
             // Level 0 is short-lived: it is not worth a dictionary.
             settings.dictionary_bytes = 0;

@@ -7,7 +7,7 @@
 //! | `engine` | what they share; sealing of memtables |
 //! | `write`, `commit`, `logs`, `sealed` | group commit: log, memtables, publication |
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
-//! | `lookup`, `read`, `value`, `explain` | point lookups, and what one did |
+//! | `lookup`, `read`, `pending`, `value`, `explain` | point lookups, now or later, and what one did |
 //! | `cursor`, `key_range` | walking over keys |
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
@@ -24,6 +24,7 @@ mod health;
 mod lookup;
 mod family;
 mod read;
+mod pending;
 mod explain;
 mod key_range;
 mod cursor;
@@ -64,6 +65,7 @@ pub use family_handle::Family;
 pub use handle::Db;
 pub use ingest::{IngestReport, IngestedTable};
 pub use key_range::KeyRange;
+pub use pending::PendingGet;
 pub use properties::{LevelStats, MemoryStats, Stats};
 pub use read::ReadOptions;
 pub use snapshot::Snapshot;

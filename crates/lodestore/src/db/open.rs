@@ -63,6 +63,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
             .map_err(|error| Error::io(directory, "create directory", error))?;
     }
     let lock = take_lock(&*fs, directory)?;
+    check_direct_reads(&options, &directory.join(filename::LOCK))?;
     let scheduler = scheduler(&options);
     let mut notes = Vec::new();
     let recovered = match manifest::recover(&fs, directory) {
@@ -106,6 +107,7 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let (options, file_limit) = with_file_limit(options);
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let recovered = manifest::recover(&fs, directory)?;
+    check_direct_reads(&options, &directory.join(filename::CURRENT))?;
     let mut notes: Vec<String> = recovered.torn_note().into_iter().collect();
     let found = replay::check(&fs, directory, &recovered, Access::ReadOnly)?;
     let Recovered { state, identity, .. } = recovered;
@@ -125,6 +127,22 @@ pub(crate) fn check_writes_nothing(options: &Options) -> Result<()> {
             Err(Error::invalid("status_interval: who opens for reading only writes nothing"))
         }
         None => Ok(()),
+    }
+}
+
+/// Refuses to read past the page cache where that cannot be done with `file`, one
+/// of the directory's.
+fn check_direct_reads(options: &Options, file: &Path) -> Result<()> {
+    if !options.direct_reads {
+        return Ok(());
+    }
+    let what = "direct_reads is on, but this file system cannot read past the page cache";
+    match options.fs.open_direct(file) {
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) => {
+            Err(Error::invalid(what))
+        }
+        Err(error) => Err(Error::io(file, "open", error)),
     }
 }
 
@@ -223,6 +241,7 @@ impl Opening {
                 Arc::clone(&cache),
                 Arc::clone(&scheduler),
                 Arc::clone(&memory),
+                options.direct_reads,
             ),
             fs,
             directory,

@@ -17,6 +17,10 @@ use crate::options::FamilyOptions;
 /// What is still to become a table holds nobody back by more than this.
 const FULLNESS_MAX: f64 = 0.999;
 
+/// A memtable that is filled so far holds nobody back: a burst that ends soon need
+/// not wait for a flush.
+const FREE_FILL: f64 = 0.5;
+
 /// How far a family's background work is behind, at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
@@ -90,7 +94,7 @@ pub(crate) fn urgency(load: &Load, options: &FamilyOptions) -> f64 {
 /// There is room in the active memtable only, once as many others wait as may.
 fn memory_fullness(load: &Load, options: &FamilyOptions) -> f64 {
     match load.sealed_memtables >= options.sealed_memtables_max {
-        true => load.active_fill,
+        true => fullness(load.active_fill, FREE_FILL, 1.0),
         false => 0.0,
     }
 }

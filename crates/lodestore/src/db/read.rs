@@ -69,6 +69,10 @@ impl ReadOptions {
     }
 }
 
+/// Lookups of a `multi_get` that are under way at once: enough for any device,
+/// and their blocks take a few MiB.
+pub(crate) const TOGETHER_KEYS_MAX: usize = 4096;
+
 impl FamilyCore {
     /// The newest value of `key` that `options` lets see.
     #[inline]
@@ -93,8 +97,7 @@ impl FamilyCore {
         Ok(value)
     }
 
-    /// The values of `keys`, all of one state. In each round, the blocks that
-    /// all unfinished lookups need are fetched together.
+    /// The values of `keys`, all of one state.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
@@ -108,25 +111,39 @@ impl FamilyCore {
             Ok(sequence) => sequence,
             Err(error) => return keys.iter().map(|_| Err(error.clone())).collect(),
         };
-        let statistics = &*self.shared.statistics;
-        statistics.add(Counter::Gets, keys.len() as u64);
+        self.shared.statistics.add(Counter::Gets, keys.len() as u64);
         let context = self.context(options.fill_cache);
-        let order = self.order();
-        let mut lookups: Vec<Lookup<'_, '_>> = keys
-            .iter()
-            .map(|key| Lookup::start(&view, order, context, key.as_ref(), sequence))
-            .collect();
-        let mut failures: Vec<Option<Error>> = vec![None; keys.len()];
+        let mut values = Vec::with_capacity(keys.len());
+        for part in keys.chunks(TOGETHER_KEYS_MAX) {
+            let lookups = part
+                .iter()
+                .map(|key| Lookup::start(&view, self.order(), context, key.as_ref(), sequence));
+            values.extend(self.finish_together(lookups.collect(), context));
+        }
+        self.count_found(&values);
+        values
+    }
+
+    pub(crate) fn count_found(&self, values: &[Result<Option<Value>>]) {
+        let found = values.iter().filter(|value| matches!(value, Ok(Some(_)))).count();
+        self.shared.statistics.add(Counter::GetsFound, found as u64);
+    }
+
+    /// What lookups come to: in each round, the blocks that those need which are
+    /// not at their end are fetched together.
+    pub(crate) fn finish_together(
+        &self,
+        mut lookups: Vec<Lookup<'_, '_>>,
+        context: &ReadContext,
+    ) -> Vec<Result<Option<Value>>> {
+        let mut failures: Vec<Option<Error>> = vec![None; lookups.len()];
         while fetch_round(&*self.shared.fs, &mut lookups, &mut failures, context) {}
         let operator = &self.merge_operator;
         let values = lookups.into_iter().zip(failures).map(|(lookup, failure)| match failure {
             Some(error) => Err(error),
             None => lookup.finish(operator),
         });
-        let values: Vec<_> = values.collect();
-        let found = values.iter().filter(|v| matches!(v, Ok(Some(_)))).count();
-        statistics.add(Counter::GetsFound, found as u64);
-        values
+        values.collect()
     }
 
     /// The sequence number that a read with `options` sees. Call it after the
@@ -266,13 +283,27 @@ fn advance_in_cache<'v>(
     context: &ReadContext,
 ) -> Result<Option<(&'v Arc<Table>, BlockRef)>> {
     loop {
-        match lookup.advance() {
+        match advance_in_memory(lookup, context) {
             Step::Done => return Ok(None),
             Step::Table(file) => drop(file.table()?),
+            Step::Block(table, block) => return Ok(Some((table, block))),
+        }
+    }
+}
+
+/// Takes a lookup as far as it gets without reading: to its end, to a table that
+/// is not open, or to a block that is not in the cache.
+pub(crate) fn advance_in_memory<'v>(
+    lookup: &mut Lookup<'v, '_>,
+    context: &ReadContext,
+) -> Step<'v> {
+    loop {
+        match lookup.advance() {
             Step::Block(table, block) => match table.cached_block(block, context) {
                 Some(found) => lookup.supply(found),
-                None => return Ok(Some((table, block))),
+                None => return Step::Block(table, block),
             },
+            step => return step,
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use std::panic::resume_unwind;
 
-use crate::batch::{Record, WriteBatch};
+use crate::batch::{FamilyId, Numbered, Record, WriteBatch};
 use crate::error::{Error, Result, StallCause};
 use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber};
 use crate::latency::Operation;
@@ -374,8 +374,21 @@ impl Engine {
     }
 }
 
+/// A batch of at least so many entries is put into its memtable in key order: 0.75
+/// instead of 2.0 microseconds an entry for 240,000 random keys, nothing gained
+/// for a hundred.
+const SORTED_ENTRIES_MIN: u32 = 1000;
+
 /// Puts the batch's records into their memtables.
 fn insert(commit: &mut CommitState, batch: &WriteBatch, first: SequenceNumber) {
+    let is_large = batch.sequence_count() >= SORTED_ENTRIES_MIN;
+    if is_large && batch.is_plain() && commit.default_is_bytewise() {
+        for Numbered { nth, kind, key, value } in batch.by_key() {
+            let sequence = first + SequenceNumber::from(nth);
+            commit.insert(FamilyId::DEFAULT, (sequence, kind), key, value);
+        }
+        return;
+    }
     let mut sequence = first;
     for record in batch.records() {
         if let Record::Entry { family, kind, key, value } = record {

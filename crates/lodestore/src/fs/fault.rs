@@ -215,6 +215,10 @@ impl FaultFs {
         }
     }
 
+    fn reader(&self, path: &Path, inner: Arc<dyn ReadableFile>) -> Arc<dyn ReadableFile> {
+        Arc::new(FaultReader { fs: self.clone(), path: path.to_path_buf(), inner })
+    }
+
     fn writer(&self, path: &Path, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
         Box::new(FaultWriter { fs: self.clone(), path: path.to_path_buf(), inner })
     }
@@ -241,8 +245,12 @@ impl Fs for FaultFs {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         self.check(Operation::Open, path)?;
-        let inner = self.inner.open(path)?;
-        Ok(Arc::new(FaultReader { fs: self.clone(), path: path.to_path_buf(), inner }))
+        Ok(self.reader(path, self.inner.open(path)?))
+    }
+
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        self.check(Operation::Open, path)?;
+        Ok(self.reader(path, self.inner.open_direct(path)?))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {

@@ -70,7 +70,10 @@ impl LimitedFs {
 
     /// The descriptor of a file that had to be closed.
     fn reopen(&self, slot: &Arc<Slot>) -> io::Result<Descriptor> {
-        let file = self.with_descriptors(|fs| fs.open(&slot.path))?;
+        let file = self.with_descriptors(|fs| match slot.is_direct {
+            true => fs.open_direct(&slot.path),
+            false => fs.open(&slot.path),
+        })?;
         Ok(self.open.put(slot, file))
     }
 }
@@ -103,6 +106,7 @@ struct Ring {
 #[derive(Debug)]
 struct Slot {
     path: PathBuf,
+    is_direct: bool,
     /// `None` while it is closed.
     descriptor: Published<Option<Descriptor>>,
     /// Read since the hand last came by.
@@ -278,14 +282,11 @@ impl Fs for LimitedFs {
     }
 
     fn open(&self, path: &Path) -> io::Result<Descriptor> {
-        let slot = Arc::new(Slot {
-            path: path.to_path_buf(),
-            descriptor: Published::new(Arc::new(None)),
-            used: AtomicBool::new(false),
-            place: AtomicUsize::new(CLOSED),
-        });
-        self.reopen(&slot)?;
-        Ok(Arc::new(LimitedFile { fs: self.clone(), slot }))
+        self.open_as(path, false)
+    }
+
+    fn open_direct(&self, path: &Path) -> io::Result<Descriptor> {
+        self.open_as(path, true)
     }
 
     /// Passes the reads on with the files below, as many at once as leaves
@@ -352,6 +353,18 @@ impl Fs for LimitedFs {
 }
 
 impl LimitedFs {
+    fn open_as(&self, path: &Path, is_direct: bool) -> io::Result<Descriptor> {
+        let slot = Arc::new(Slot {
+            path: path.to_path_buf(),
+            is_direct,
+            descriptor: Published::new(Arc::new(None)),
+            used: AtomicBool::new(false),
+            place: AtomicUsize::new(CLOSED),
+        });
+        self.reopen(&slot)?;
+        Ok(Arc::new(LimitedFile { fs: self.clone(), slot }))
+    }
+
     fn pass_on(
         &self,
         reads: Vec<ReadRequest>,

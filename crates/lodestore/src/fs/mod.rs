@@ -12,6 +12,7 @@
 //! | `fault` | errors at chosen calls, around another `Fs` |
 //! | `limited` | a cap on open files, around another `Fs` |
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
@@ -65,28 +66,18 @@ pub trait Fs: Send + Sync + Debug {
     /// Opens `path` for reading at any offset.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>>;
 
+    /// The same, for reads past the page cache. Needs
+    /// [`Capabilities::direct_io`]; a file that can't be read so gives
+    /// `Unsupported` or `InvalidInput`.
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Serves many reads, perhaps at once and in any order. `complete` is
     /// called once for each request, with its index, before this returns.
-    ///
-    /// What is in memory is served first, while the device is told of all the
-    /// rest, which is then waited for.
     fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        let is_one = reads.len() == 1;
-        let mut waiting = Vec::new();
-        for (index, mut read) in reads.into_iter().enumerate() {
-            if is_one {
-                waiting.push((index, read));
-            } else if read.file.read_if_cached(read.offset, &mut read.buffer) {
-                complete(index, Ok(read.buffer));
-            } else {
-                read.file.will_need(read.offset, read.buffer.len() as u64);
-                waiting.push((index, read));
-            }
-        }
-        for (index, mut read) in waiting {
-            let result = read_full_at(&*read.file, read.offset, &mut read.buffer);
-            complete(index, result.map(|()| read.buffer));
-        }
+        read_with_hints(reads, complete);
     }
 
     /// Names of the entries of a directory, in no particular order.
@@ -152,7 +143,7 @@ pub struct ReadRequest {
 pub type ReadResult = io::Result<Vec<u8>>;
 
 /// A file open for reading.
-pub trait ReadableFile: Send + Sync + Debug {
+pub trait ReadableFile: Any + Send + Sync + Debug {
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of
     /// the file or when interrupted, 0 only at the end.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
@@ -212,6 +203,27 @@ pub trait WritableFile: Send + Debug {
 
     /// Closes the file and reports what closing found.
     fn close(self: Box<Self>) -> io::Result<()>;
+}
+
+/// [`Fs::read_many`] through the page cache: what is in memory is served first,
+/// while the device is told of all the rest, which is then waited for.
+fn read_with_hints(reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
+    let is_one = reads.len() == 1;
+    let mut waiting = Vec::new();
+    for (index, mut read) in reads.into_iter().enumerate() {
+        if is_one {
+            waiting.push((index, read));
+        } else if read.file.read_if_cached(read.offset, &mut read.buffer) {
+            complete(index, Ok(read.buffer));
+        } else {
+            read.file.will_need(read.offset, read.buffer.len() as u64);
+            waiting.push((index, read));
+        }
+    }
+    for (index, mut read) in waiting {
+        let result = read_full_at(&*read.file, read.offset, &mut read.buffer);
+        complete(index, result.map(|()| read.buffer));
+    }
 }
 
 /// Reads exactly `buffer.len()` bytes at `offset`.

@@ -17,10 +17,16 @@ use std::sync::Arc;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use super::{Capabilities, FileLock, Fs, LockError, ReadableFile, WritableFile};
+use super::{
+    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile, WritableFile,
+    read_with_hints,
+};
 
+mod direct;
 mod lock;
 mod mapped;
+#[cfg(target_os = "linux")]
+mod ring;
 
 use mapped::Mapping;
 
@@ -53,9 +59,9 @@ impl Fs for OsFs {
             preallocation: true,
             hard_links: true,
             truncation: true,
-            // `ReadableFile` offers neither yet.
+            // `ReadableFile` does not offer it.
             mapping: false,
-            direct_io: false,
+            direct_io: cfg!(target_os = "linux"),
         }
     }
 
@@ -85,6 +91,20 @@ impl Fs for OsFs {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         Ok(Arc::new(OsReader(File::open(path)?)))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
+        Ok(Arc::new(direct::DirectFile(file)))
+    }
+
+    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
+        match direct::are_direct(&reads) {
+            true => direct::read_many(reads, complete),
+            false => read_with_hints(reads, complete),
+        }
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {

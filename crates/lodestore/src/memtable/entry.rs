@@ -12,6 +12,7 @@ use std::ptr;
 use super::arena::Arena;
 use crate::budget::Charge;
 use crate::key::Trailer;
+use crate::prefetch::prefetch;
 
 /// An entry with more bytes than this keeps them outside of the blocks.
 const INLINE_BYTES_MAX: usize = 7 << 10;
@@ -82,7 +83,7 @@ impl Entries {
     #[inline]
     pub(super) unsafe fn prefetch(&self, entry: EntryRef) {
         // SAFETY: as the caller promises.
-        super::prefetch(unsafe { self.arena.at(entry) });
+        prefetch(unsafe { self.arena.at(entry) });
     }
 
     /// Copies an entry into the arena.

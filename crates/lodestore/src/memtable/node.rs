@@ -240,7 +240,7 @@ impl Node {
     #[inline]
     pub(super) fn prefetch(node: *const Node) {
         for line in 0..size_of::<Node>() / 64 {
-            super::prefetch(node.cast::<u8>().wrapping_add(64 * line));
+            crate::prefetch::prefetch(node.cast::<u8>().wrapping_add(64 * line));
         }
     }
 

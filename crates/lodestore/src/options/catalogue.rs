@@ -92,6 +92,8 @@ catalogue! {
     logging: Switch, FIXED, "Keep a write-ahead log.";
     log_mapped: Switch, FIXED,
         "Write the log through a mapping where that is safe; `no`: one `write(2)` a commit group.";
+    direct_reads: Switch, FIXED,
+        "Read tables past the page cache, many blocks at once: for far more data than memory.";
     log_bytes_max: Size, NEXT_WRITE,
         "Families that hold old log segments back are flushed once these together exceed this.";
 }
@@ -119,6 +121,9 @@ catalogue! {
     dictionary_training_bytes: Size, NEXT_TABLE,
         "The beginning of a table that its dictionary is made of.";
     filter_bits_per_key: Count, NEXT_TABLE, "Filter bits for each key; 0: no filter.";
+    filter_bits_per_key_bottommost: Maybe<Count>, NEXT_TABLE,
+        "The same for the deepest level; 0 where nearly all keys that are looked up exist. \
+         Default: no difference.";
     partition_bytes: Maybe<Size>, NEXT_TABLE,
         "Index and filter of a table are divided into parts of this size. Default: 4096 under \
          a limit on memory, else they are not.";

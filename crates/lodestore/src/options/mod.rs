@@ -96,6 +96,12 @@ pub struct Options {
     /// outlives a killed process all the same. With `false`, one `write(2)` a
     /// commit group.
     pub log_mapped: bool,
+    /// Read tables past the page cache: what the engine's own cache has not comes
+    /// from the device, and no memory is spent on having it twice. Lookups of a
+    /// [`multi_get`](crate::Db::multi_get) are then in flight together. Good for
+    /// random reads of far more data than there is memory for; a file system that
+    /// can't do it is refused.
+    pub direct_reads: bool,
     /// Flush families that hold old log segments back once the segments
     /// together, the one being written included, exceed this.
     pub log_bytes_max: u64,
@@ -126,6 +132,7 @@ impl Default for Options {
             status_interval: None,
             logging: true,
             log_mapped: true,
+            direct_reads: false,
             log_bytes_max: 1 << 30,
             family: FamilyOptions::default(),
             families: BTreeMap::new(),
@@ -251,6 +258,11 @@ pub struct FamilyOptions {
     pub dictionary_training_bytes: usize,
     /// Filter bits for each key; 0 for no filter.
     pub filter_bits_per_key: u8,
+    /// The same in the deepest level, which holds most of the data; `None`: no
+    /// difference. 0 saves most of the memory that filters take where nearly all
+    /// keys that are looked up exist: the levels above still tell what they lack,
+    /// and only a key that is nowhere costs a block more.
+    pub filter_bits_per_key_bottommost: Option<u8>,
     /// Divide the index and the filter of a new table into partitions of this
     /// size, which are read and cached like blocks, if they are larger; only a
     /// small top stays in memory then. Default: 4096 under a limit on memory,
@@ -298,6 +310,7 @@ impl Default for FamilyOptions {
             dictionary_bytes: 0,
             dictionary_training_bytes: 1 << 20,
             filter_bits_per_key: 10,
+            filter_bits_per_key_bottommost: None,
             partition_bytes: None,
             table_bytes: 64 << 20,
             level0_compaction_files: 4,
@@ -316,12 +329,20 @@ impl Default for FamilyOptions {
 /// A partition is read where a block is: about as large as one.
 const PARTITION_BYTES: usize = 4096;
 
+/// A level that a table is written for, where the first level in use below level 0
+/// is `base`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelPlace {
+    pub(crate) level: usize,
+    pub(crate) base: usize,
+}
+
 impl FamilyOptions {
     /// How new tables of the family are built; `buffers` is what the builder's
     /// are charged to.
     pub(crate) fn table_settings(
         &self,
-        compression: Compression,
+        at: LevelPlace,
         has_memory_limit: bool,
         buffers: Charge,
     ) -> TableSettings {
@@ -329,8 +350,8 @@ impl FamilyOptions {
         let default = if has_memory_limit { PARTITION_BYTES } else { usize::MAX };
         TableSettings {
             block_bytes: self.block_bytes,
-            filter_bits_per_key: self.filter_bits_per_key,
-            compression,
+            filter_bits_per_key: self.filter_bits_at(at.level),
+            compression: self.compression_at(at.level, at.base),
             dictionary_bytes: self.dictionary_bytes,
             dictionary_training_bytes: self.dictionary_training_bytes,
             prefix_extractor: self.prefix_extractor.unwrap_or_default(),
@@ -353,13 +374,20 @@ impl FamilyOptions {
 
     /// The codec of tables of `level`, where the first level in use after level
     /// 0 is `base`.
-    pub(crate) fn compression_at(&self, level: usize, base: usize) -> Compression {
+    fn compression_at(&self, level: usize, base: usize) -> Compression {
         if let (BOTTOM, Some(compression)) = (level, self.compression_bottommost) {
             return compression;
         }
         // A level above the base is about to be emptied into it.
         let place = if level == 0 { 0 } else { level.max(base) - base + 1 };
         self.compression_by_level.get(place).copied().unwrap_or(self.compression)
+    }
+
+    fn filter_bits_at(&self, level: usize) -> u8 {
+        match self.filter_bits_per_key_bottommost {
+            Some(bits) if level == BOTTOM => bits,
+            _ => self.filter_bits_per_key,
+        }
     }
 
     /// These options with `changes`, which an open family can take.

@@ -16,7 +16,7 @@ use crate::filename;
 use crate::inspect::TableFile;
 use crate::key::{FileId, Kind, SequenceNumber, Trailer};
 use crate::merge::{MergeCursor, Source};
-use crate::options::Options;
+use crate::options::{LevelPlace, Options};
 use crate::range_deletes::Fragments;
 use crate::record::Failure;
 use crate::scheduler::{system_random_u128, system_unix_seconds};
@@ -120,11 +120,11 @@ impl Rebuild<'_> {
         let file = file.map_err(|error| Error::io(&path, "create", error))?;
         let options = self.options.family_options(&family.name);
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
-        let compression = options.compression_at(level, level.max(1));
+        let place = LevelPlace { level, base: level.max(1) };
         let settings = TableSettings {
             order: order_of(family, self.options)?,
             family: Some(TableFamily { id: family.id, name: family.name.clone() }),
-            ..options.table_settings(compression, false, buffers)
+            ..options.table_settings(place, false, buffers)
         };
         let builder = TableBuilder::new(file, &path, FileId(system_random_u128()), settings)?;
         Ok(NewTable { number, created_unix_seconds: system_unix_seconds(), builder })

@@ -16,7 +16,7 @@ use testkit::random::Random;
 
 fn home(fs: &MemFs, scheduler: &Arc<Scheduler>, account: &Arc<Account>) -> Arc<TableHome> {
     let (fs, cache) = (Arc::new(fs.clone()), Cache::new(0));
-    TableHome::new(fs, PathBuf::new(), cache, Arc::clone(scheduler), Arc::clone(account))
+    TableHome::new(fs, PathBuf::new(), cache, Arc::clone(scheduler), Arc::clone(account), false)
 }
 
 fn settings(account: &Arc<Account>) -> TableSettings {

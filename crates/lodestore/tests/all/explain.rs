@@ -94,6 +94,31 @@ fn tables_filters_and_blocks_are_told() {
     }
 }
 
+/// The deepest level can go without filters while those above have theirs: a key
+/// that is not there costs a block, one that is there costs no more than before.
+#[test]
+fn the_deepest_level_can_go_without_filters() {
+    let mut options = options(&Arc::new(MemFs::new()));
+    options.family.filter_bits_per_key_bottommost = Some(0);
+    let db = Db::open("db", options).unwrap();
+    table(&db, 0, 4000);
+    db.rewrite_range(None, None).unwrap(); // a table that moves keeps its filter
+    table(&db, 1, 4000);
+    for (key, outcome_is_found) in [(2002u32, true), (5, true), (4001, false)] {
+        let told = explain(&db, &key.to_be_bytes());
+        assert_eq!(matches!(told.outcome, Outcome::Found { .. }), outcome_is_found, "{told}");
+    }
+    let told = explain(&db, &2002u32.to_be_bytes());
+    let [_, level0, deep] = &told.places[..] else { panic!("{told}") };
+    assert_eq!((level0.filter, level0.blocks.len()), (FilterAnswer::Denied, 0));
+    assert_eq!((deep.filter, deep.blocks.len()), (FilterAnswer::NotAsked, 1), "{told}");
+
+    db.set_family_options(&[("filter_bits_per_key_bottommost", "default")]).unwrap();
+    db.rewrite_range(None, None).unwrap();
+    let told = explain(&db, &2002u32.to_be_bytes());
+    assert_eq!(told.places[1].filter, FilterAnswer::MayContain, "{told}");
+}
+
 /// The parts of a large table's filter and index are blocks too.
 #[test]
 fn parts_of_filters_and_indexes_are_told() {

@@ -18,7 +18,7 @@ const ROOT: &str = "/options";
 /// A value that is not the default, for every option.
 fn other_value(name: &str) -> &'static str {
     match name {
-        "create_if_missing" | "error_if_exists" => "yes",
+        "create_if_missing" | "error_if_exists" | "direct_reads" => "yes",
         "logging" | "log_mapped" | "latencies" => "no",
         "row_cache_bytes" => "3MiB",
         "status_interval" => "250ms",
@@ -34,7 +34,10 @@ fn other_value(name: &str) -> &'static str {
         "compression_by_level" => "none, snappy, zstd:3",
         "dictionary_bytes" => "16KiB",
         "dictionary_training_bytes" => "2MiB",
-        "filter_bits_per_key" | "tombstone_percent" | "level_multiplier" => "12",
+        "filter_bits_per_key"
+        | "filter_bits_per_key_bottommost"
+        | "tombstone_percent"
+        | "level_multiplier" => "12",
         "level0_compaction_files" => "5",
         "level0_slowdown_files" => "21",
         "level0_stop_files" => "37",

@@ -1,7 +1,7 @@
 //! Random keys, values and changes of them.
 
 use super::Generator;
-use crate::command::{Action, Change, Command, Form, Operator, Read};
+use crate::command::{Action, Change, Command, DEFAULT_FAMILY, Form, Operator, Read};
 use crate::model::says_nothing;
 use crate::text::Datum;
 
@@ -69,6 +69,24 @@ impl Generator {
         let change = Change { family: family.to_string(), key, action };
         self.remember(&change);
         change
+    }
+
+    /// So many puts and deletes of the default family that they are inserted in
+    /// another order than theirs.
+    pub(super) fn plain_batch(&mut self) -> Command {
+        let entries = self.random.between(1000, 1200);
+        let is_number = self.schema_of(DEFAULT_FAMILY).operator == Operator::Add;
+        let changes = (0..entries).map(|_| {
+            let action = match self.random.one_in(3) {
+                true => Action::Delete,
+                false if is_number => Action::Put(self.number()),
+                false => Action::Put(Datum::Literal(self.random.word().to_string().into_bytes())),
+            };
+            let change = Change { family: DEFAULT_FAMILY.to_string(), key: self.key(), action };
+            self.remember(&change);
+            change
+        });
+        Command::Write { changes: changes.collect(), form: Form::Batch, sync: false }
     }
 
     /// Deletes most keys of a family one by one and walks over where they were,

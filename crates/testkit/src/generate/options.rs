@@ -78,6 +78,7 @@ impl Generator {
         let has_filter = knobs.iter().any(|(name, bits)| name == "filter" && bits != "0");
         if has_filter {
             knobs.push(among(r, "prefix_extractor", &PREFIX_EXTRACTORS));
+            knobs.push(among(r, "filter_bits_per_key_bottommost", &["default", "0", "4"]));
         }
         self.memory_is_limited = r.one_in(3);
         if self.memory_is_limited {
@@ -127,6 +128,7 @@ impl Generator {
                 ("dictionary_training_bytes", kib(r.between(2, 64))),
             ],
             vec![("filter_bits_per_key", r.below(17).to_string())],
+            vec![("filter_bits_per_key_bottommost", r.pick(&["default", "0", "5"]).to_string())],
             vec![("partition_bytes", r.pick(&["default", "64", "512"]).to_string())],
             vec![("table_bytes", kib(r.between(2, 32)))],
             vec![

@@ -106,6 +106,7 @@ fn family(random: &mut Random) -> Vec<(&'static str, String)> {
     if filter_bits > 0 {
         let extractors = ["none", "fixed:3", "capped:5", "delimiter:0x2f"];
         chosen.push(("prefix_extractor", random.pick(&extractors).to_string()));
+        chosen.push(("filter_bits_per_key_bottommost", random.pick(&["0", "12"]).to_string()));
     }
     if random.one_in(3) {
         chosen.push(("compression_by_level", "none,lz4,zstd:1".to_string()));

@@ -35,7 +35,7 @@ fn the_rate_falls_without_a_step() {
     let options = FamilyOptions::default();
     let (slow, stop) = (options.debt_slowdown_bytes, options.debt_stop_bytes);
     let debt = |percent: u64| at_debt(slow + (stop - slow) / 100 * percent);
-    let fill = |percent: u64| at_fill(percent as f64 / 100.0);
+    let fill = |percent: u64| at_fill(FREE_FILL + (1.0 - FREE_FILL) * percent as f64 / 100.0);
     for at in [&debt as &dyn Fn(u64) -> f64, &fill] {
         let rates: Vec<f64> = (1..100).map(at).collect();
         assert!(rates.is_sorted_by(|a, b| a > b), "more debt, less speed");
@@ -47,7 +47,7 @@ fn the_rate_falls_without_a_step() {
     }
     assert_eq!(at_debt(slow), f64::INFINITY);
     assert_eq!(at_debt(stop), 0.0);
-    assert_eq!((at_fill(0.0), at_fill(1.0)), (f64::INFINITY, 0.0));
+    assert_eq!((at_fill(FREE_FILL), at_fill(1.0)), (f64::INFINITY, 0.0));
 }
 
 /// With each table of level 0 beyond the slowdown limit writers are slower.

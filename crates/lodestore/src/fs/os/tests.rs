@@ -5,10 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory of its own for one test; removed when the test ends well.
-struct TestDirectory(PathBuf);
+pub(super) struct TestDirectory(PathBuf);
 
 impl TestDirectory {
-    fn new() -> TestDirectory {
+    pub(super) fn new() -> TestDirectory {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("lodestore-os-{}-{number}", std::process::id());
@@ -17,7 +17,7 @@ impl TestDirectory {
         TestDirectory(path)
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
