@@ -221,23 +221,46 @@ impl Picker<'_> {
     /// How far a level is above its size: from 1 on, it should be compacted.
     /// What is being compacted already does not count.
     fn score(&self, level: usize) -> f64 {
-        let tables = self.version.level(level).tables().iter();
-        let idle = tables.filter(|table| !self.running.has_any([*table]));
         if level == 0 {
-            let idle: Vec<_> = idle.collect();
-            let (count, bytes) = (idle.len() as f64, total_bytes(idle));
-            let by_count = count / self.limits.level0_files.max(1) as f64;
-            let by_bytes = bytes as f64 / self.limits.level1_bytes.max(1) as f64;
             // Squared, because a long level 0 makes readers slow and holds
             // writers back; a level that is too large does neither.
-            return by_count.max(by_bytes).powi(2);
+            let score = self.level0_fullness().powi(2);
+            let is_cheap = || self.level0_groups().iter().any(|group| self.is_cheap(group));
+            return if score < 1.0 && is_cheap() { 1.0 } else { score };
         }
-        let bytes = total_bytes(idle);
+        let bytes = total_bytes(self.idle(level));
         let target = self.targets.bytes[level];
         match bytes > target {
             true => bytes as f64 / target.max(1) as f64,
             false => 0.0,
         }
+    }
+
+    fn idle(&self, level: usize) -> impl Iterator<Item = &Arc<TableFile>> {
+        let tables = self.version.level(level).tables().iter();
+        tables.filter(|table| !self.running.has_any([*table]))
+    }
+
+    /// Tables and bytes of level 0 by what they may be: the larger part.
+    fn level0_fullness(&self) -> f64 {
+        let (count, bytes) = (self.idle(0).count() as f64, total_bytes(self.idle(0)) as f64);
+        let by_count = count / self.limits.level0_files.max(1) as f64;
+        by_count.max(bytes / self.limits.level1_bytes.max(1) as f64)
+    }
+
+    /// True if a group of level 0 has half of the tables that start a compaction
+    /// and is compacted for at most as much again as it has. Then readers of a
+    /// small database meet one run and not some. Each such compaction doubles
+    /// what is below or more, so there are few.
+    fn is_cheap(&self, group: &[Arc<TableFile>]) -> bool {
+        let count_min = self.limits.level0_files.div_ceil(2).max(2);
+        if group.len() < count_min || self.running.has_any(group) {
+            return false;
+        }
+        let into = self.targets.level0_into(self.version);
+        let range = KeyRange::covering(self.version.order(), group).expect("a group has tables");
+        let below = self.version.overlapping(into, Some(&range.first), Some(&range.last));
+        total_bytes(&below) <= total_bytes(group)
     }
 
     /// Level 0: what can be moved as it is, or else the group of overlapping
@@ -247,6 +270,9 @@ impl Picker<'_> {
         groups.retain(|group| !self.running.has_any(group));
         if let Some(plan) = self.level0_moves(&groups) {
             return Some(plan);
+        }
+        if self.level0_fullness() < 1.0 {
+            groups.retain(|group| self.is_cheap(group));
         }
         groups.sort_by_key(|group| std::cmp::Reverse((group.len(), total_bytes(group))));
         (0..groups.len()).find_map(|chosen| self.level0_group(&groups, chosen))

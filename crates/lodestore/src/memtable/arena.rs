@@ -21,6 +21,9 @@ const BLOCK_BYTES_MIN: usize = 8 << 10;
 /// The size of a huge page, which a block may become.
 const BLOCK_BYTES_MAX: usize = 2 << 20;
 const BLOCK_ALIGN: usize = 64;
+/// A piece of at most this part of a block shares one with others, so that less
+/// than this part of it is left over.
+const SHARE: usize = 8;
 
 /// Pieces of whole units of `UNIT` bytes, `1 << SLOT_BITS` in a block at most.
 pub(super) struct Arena<const UNIT: usize, const SLOT_BITS: u32> {
@@ -37,8 +40,10 @@ struct Filling {
     used: usize,
     capacity: usize,
     blocks: Vec<Layout>,
-    /// Pieces that are blocks by themselves, outside of the table.
+    /// Blocks outside of the table, for pieces without a reference.
     outside: Vec<(*mut u8, Layout)>,
+    /// What is left of the last of these that is shared: its start and bytes.
+    left_outside: (*mut u8, usize),
     memory: Reservation,
 }
 
@@ -62,6 +67,7 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
             capacity: 0,
             blocks: Vec::new(),
             outside: Vec::new(),
+            left_outside: (ptr::null_mut(), 0),
             memory: memory.reserve(0),
         };
         Arena {
@@ -122,10 +128,25 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
     pub(super) unsafe fn take_outside(&self, bytes: usize) -> *mut u8 {
         // SAFETY: the caller is the only one to touch this.
         let filling = unsafe { &mut *self.filling.get() };
-        let (piece, layout) = self.allocate(bytes.max(1));
-        filling.outside.push((piece, layout));
-        filling.memory.grow(layout.size());
+        if bytes > filling.left_outside.1 {
+            let block_bytes = block_bytes_after(self.bytes());
+            if bytes > block_bytes / SHARE {
+                return self.add_block_outside(filling, bytes.max(1));
+            }
+            let block = self.add_block_outside(filling, block_bytes);
+            filling.left_outside = (block, block_bytes);
+        }
+        let (piece, left) = filling.left_outside;
+        // SAFETY: the block has `left` bytes from here on.
+        filling.left_outside = (unsafe { piece.add(bytes) }, left - bytes);
         piece
+    }
+
+    fn add_block_outside(&self, filling: &mut Filling, bytes: usize) -> *mut u8 {
+        let (start, layout) = self.allocate(bytes);
+        filling.outside.push((start, layout));
+        filling.memory.grow(layout.size());
+        start
     }
 
     /// Counts the memory as that of a memtable that takes no more entries.

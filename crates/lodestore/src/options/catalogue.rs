@@ -128,7 +128,7 @@ catalogue! {
         "Index and filter of a table are divided into parts of this size. Default: 4096 under \
          a limit on memory, else they are not.";
     table_bytes: Size, NEXT_TABLE, "Compactions close a table at this size.";
-    level0_compaction_files: Count, NEXT_PICK, "Level-0 tables that start a compaction.";
+    level0_compaction_files: Count, NEXT_PICK, "Level-0 tables that start a compaction; half where little is below.";
     level0_slowdown_files: Count, AT_ONCE, "Level-0 tables beyond which writers are paced.";
     level0_stop_files: Count, AT_ONCE, "Level-0 tables at which writers wait.";
     debt_slowdown_bytes: Size, AT_ONCE,

@@ -14,6 +14,7 @@ fn options() -> Options {
         Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
     // What is deleted stays, so that there is something to pass over.
     options.family.tombstone_percent = 0;
+    options.family.level0_compaction_files = 10;
     options
 }
 
