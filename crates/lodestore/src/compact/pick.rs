@@ -249,9 +249,9 @@ impl Picker<'_> {
     }
 
     /// True if a group of level 0 has half of the tables that start a compaction
-    /// and is compacted for at most as much again as it has. Then readers of a
-    /// small database meet one run and not some. Each such compaction doubles
-    /// what is below or more, so there are few.
+    /// and at most half of its size below. Then readers of a small database meet
+    /// one run and not some. Each such compaction makes what is below three times
+    /// as large or more, so there are few.
     fn is_cheap(&self, group: &[Arc<TableFile>]) -> bool {
         let count_min = self.limits.level0_files.div_ceil(2).max(2);
         if group.len() < count_min || self.running.has_any(group) {
@@ -260,7 +260,7 @@ impl Picker<'_> {
         let into = self.targets.level0_into(self.version);
         let range = KeyRange::covering(self.version.order(), group).expect("a group has tables");
         let below = self.version.overlapping(into, Some(&range.first), Some(&range.last));
-        total_bytes(&below) <= total_bytes(group)
+        total_bytes(&below) <= total_bytes(group) / 2
     }
 
     /// Level 0: what can be moved as it is, or else the group of overlapping

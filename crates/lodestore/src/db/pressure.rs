@@ -147,7 +147,7 @@ fn slower(a: Pace, b: Pace) -> Pace {
 const REMEMBERED_SECONDS: f64 = 20.0;
 /// What is assumed before anything was measured, and for how many seconds of
 /// work the assumption counts.
-const ASSUMED: (f64, f64) = (32.0 * 1024.0 * 1024.0, 0.05);
+const ASSUMED: (f64, f64) = (256.0 * 1024.0 * 1024.0, 0.05);
 
 /// Bytes per second of work, where jobs may overlap.
 #[derive(Clone, Copy, Debug)]

@@ -21,8 +21,8 @@ const BLOCK_BYTES_MIN: usize = 8 << 10;
 /// The size of a huge page, which a block may become.
 const BLOCK_BYTES_MAX: usize = 2 << 20;
 const BLOCK_ALIGN: usize = 64;
-/// A piece of at most this part of a block shares one with others, so that less
-/// than this part of it is left over.
+/// A piece of at most this part of a huge page shares one with others, so that
+/// less than this part of it is left over.
 const SHARE: usize = 8;
 
 /// Pieces of whole units of `UNIT` bytes, `1 << SLOT_BITS` in a block at most.
@@ -129,12 +129,12 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
         // SAFETY: the caller is the only one to touch this.
         let filling = unsafe { &mut *self.filling.get() };
         if bytes > filling.left_outside.1 {
-            let block_bytes = block_bytes_after(self.bytes());
-            if bytes > block_bytes / SHARE {
+            // One page for each piece after the other costs as much as to copy it.
+            if bytes > BLOCK_BYTES_MAX / SHARE || self.bytes() < BLOCK_BYTES_MAX {
                 return self.add_block_outside(filling, bytes.max(1));
             }
-            let block = self.add_block_outside(filling, block_bytes);
-            filling.left_outside = (block, block_bytes);
+            let block = self.add_block_outside(filling, BLOCK_BYTES_MAX);
+            filling.left_outside = (block, BLOCK_BYTES_MAX);
         }
         let (piece, left) = filling.left_outside;
         // SAFETY: the block has `left` bytes from here on.

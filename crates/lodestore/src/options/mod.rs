@@ -270,8 +270,8 @@ pub struct FamilyOptions {
     pub partition_bytes: Option<usize>,
     /// Compaction closes a table at this size.
     pub table_bytes: u64,
-    /// Level-0 tables that start a compaction. Half of them do where at most as
-    /// many bytes again have to be rewritten below.
+    /// Level-0 tables that start a compaction. Half of them do where at most half as
+    /// many bytes have to be rewritten below.
     pub level0_compaction_files: usize,
     /// Level-0 tables beyond which writers are paced, slower with each.
     pub level0_slowdown_files: usize,

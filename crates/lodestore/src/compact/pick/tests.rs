@@ -396,7 +396,7 @@ fn numbers(tables: &[Arc<TableFile>]) -> Vec<u64> {
 #[test]
 fn level_0_is_compacted_at_its_limit() {
     let mut tables: Vec<_> = (1..4).map(|n| (0, meta(n, 10, 0, 100))).collect();
-    tables.push((BOTTOM, meta(9, 31, 50, 60)));
+    tables.push((BOTTOM, meta(9, 20, 50, 60)));
     assert!(pick(&version(&tables), &limits(), &Running::default()).is_none());
     tables.push((0, meta(10, 10, 90, 200)));
     let plan = pick(&version(&tables), &limits(), &Running::default()).unwrap();
@@ -404,7 +404,7 @@ fn level_0_is_compacted_at_its_limit() {
     assert_eq!(numbers(&plan.inputs[0]), [10, 3, 2, 1]);
     assert_eq!(numbers(&plan.inputs[1]), [9]);
     assert!(plan.bottommost && !plan.trivial_move);
-    assert_eq!(total_bytes(plan.tables()), 71);
+    assert_eq!(total_bytes(plan.tables()), 60);
 }
 
 /// Half of the limit is enough where there is little to rewrite.
@@ -414,7 +414,7 @@ fn level_0_is_compacted_early_where_that_is_cheap() {
         let limits = Limits { level0_files, ..limits() };
         pick(&version(tables), &limits, &Running::default()).map(|p| numbers(&p.inputs[0]))
     };
-    let mut tables = vec![(BOTTOM, meta(9, 20, 50, 60)), (0, meta(1, 15, 0, 100))];
+    let mut tables = vec![(BOTTOM, meta(9, 10, 50, 60)), (0, meta(1, 15, 0, 100))];
     assert_eq!(due(4, &tables), None);
     tables.push((0, meta(2, 5, 90, 200)));
     assert_eq!(due(4, &tables), Some(vec![2, 1]));
