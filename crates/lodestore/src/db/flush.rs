@@ -83,6 +83,7 @@ impl Engine {
         self.background.lock().meters.flush.add(begin, end, bytes);
         self.shared.count_time(Operation::Flush, end.saturating_sub(begin));
         self.update_pressure();
+        self.logs.allow_spares(self.spares_max());
         self.logs.retire(self.versions.log_number_min());
         Ok(())
     }

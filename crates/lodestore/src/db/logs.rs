@@ -26,8 +26,12 @@ use super::sealed::SealedSegments;
 use super::stalls;
 use super::updates::LogPin;
 
-/// Files of retired segments that wait to be used again.
+/// Files of retired segments that wait to be used again: a sync of one is the
+/// faster, a write to one a little.
 const SPARES_MAX: usize = 2;
+
+/// Without syncs, they take no more than this part of what all tables do.
+const SPARES_PART: u64 = 8;
 
 /// Sealed segments that are kept open because they may not be durable yet;
 /// the oldest beyond these are synced, so that descriptors suffice.
@@ -134,6 +138,8 @@ struct LogsState {
     live: VecDeque<LiveSegment>,
     /// Retired files that may be overwritten.
     spares: Vec<PathBuf>,
+    /// So many may wait.
+    spares_max: usize,
     /// Sequence number -> how many pins keep the log from there on.
     pins: BTreeMap<SequenceNumber, usize>,
     /// Segments below this matter to no family.
@@ -194,6 +200,11 @@ impl Logs {
         self.state.lock().live.iter().filter_map(|segment| segment.sealed_bytes).sum()
     }
 
+    /// Keeps at most so many files of the segments that are given up from now on.
+    pub(crate) fn allow_spares(&self, count: usize) {
+        self.state.lock().spares_max = count;
+    }
+
     /// Gives up segments below `needed_from`, up to the first that a pin keeps.
     pub(crate) fn retire(&self, needed_from: u64) {
         let mut removed = Vec::new();
@@ -204,7 +215,7 @@ impl Logs {
                 state.live.pop_front();
                 let path = filename::log_path(&self.directory, number);
                 let is_trusted = number >= state.trusted_from;
-                let has_place = state.spares.len() < SPARES_MAX;
+                let has_place = state.spares.len() < state.spares_max;
                 if is_trusted && has_place && self.fs.capabilities().overwriting {
                     state.spares.push(path);
                 } else {
@@ -341,6 +352,18 @@ impl Engine {
         self.log_bytes.store(0, Ordering::Relaxed);
         self.logs.begin(number, first_sequence, predecessor);
         Ok(())
+    }
+
+    /// How many files of old segments are worth their room.
+    pub(crate) fn spares_max(&self) -> usize {
+        if self.shared.statistics.get(Counter::LogSyncs) > 0 {
+            return SPARES_MAX;
+        }
+        let families = self.families.load();
+        let versions = families.all().filter_map(|family| self.versions.current(family.id.0));
+        let tables: u64 = versions.map(|version| version.bytes()).sum();
+        let segment = self.options.lock().family.memtable_bytes.max(1) as u64;
+        SPARES_MAX.min((tables / SPARES_PART / segment) as usize)
     }
 
     /// Appends a batch to the log and, if wanted, makes the log durable.

@@ -91,6 +91,7 @@ fn segments_that_matter_keep_their_files() {
             flushed: AtomicU64::new(0),
             recycled: count.clone(),
         });
+        log.logs.allow_spares(2);
         let beside = |name: &str, work: fn(&Log, Random), number: u64| {
             let (log, random) = (Arc::clone(&log), Random::new(seed << 8 | number));
             thread::spawn(name, move || work(&log, random))
