@@ -44,7 +44,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Compares engines, and prints a table.
-    Run(RunFlags),
+    Run(Box<RunFlags>),
     /// Does one job of a comparison, which it reads from standard input.
     #[command(hide = true)]
     Worker,
@@ -84,6 +84,10 @@ pub struct RunFlags {
     /// Threads of readrandom, readmissing, readzipf and multiget.
     #[arg(long, default_value_t = 1)]
     threads: u64,
+    /// Lookups of each workload that looks keys up, or seeks, at random but for
+    /// the pulse. [default: as many as entries]
+    #[arg(long, value_parser = parse_count)]
+    reads: Option<u64>,
     /// Time each call. Costs as much as a fast engine's put.
     #[arg(long)]
     latencies: bool,
@@ -122,6 +126,7 @@ impl RunFlags {
             rounds: self.rounds,
             seed: self.seed,
             threads: self.threads,
+            reads: self.reads.unwrap_or(self.entries),
             latencies: self.latencies,
             memory_limit: self.memory_limit,
         };
@@ -158,6 +163,9 @@ impl RunFlags {
         }
         if !(1..=THREADS_MAX).contains(&threads) {
             return usage(format!("--threads is {threads}; it must be 1 to {THREADS_MAX}"));
+        }
+        if self.reads == Some(0) {
+            return usage("--reads is 0; it must be 1 or more".to_string());
         }
         let outputs = [("--json", &self.json), ("--html", &self.html)];
         for (flag, path) in outputs {
@@ -241,6 +249,7 @@ mod tests {
             (&["--rounds", "0"], "--rounds is 0"),
             (&["--rounds", "1001"], "--rounds is 1001"),
             (&["--threads", "0"], "--threads is 0"),
+            (&["--reads", "0"], "--reads is 0"),
             (&["--json", "/nowhere/x.json"], "--json is /nowhere/x.json"),
             (&["--html", "/"], "--html is /"),
             (&["--memory-limit", "1K", "--entries", "1G"], "must be 64.0 MiB"),
@@ -254,6 +263,14 @@ mod tests {
         let shapes = ["--memory-limit", "64M", "--entries", "5M", "--shapes", "16-1k"];
         assert!(plan(&shapes).is_ok());
         assert!(plan(&["--memory-limit", "64M", "--entries", "5M"]).is_err());
+    }
+
+    /// There are as many lookups as entries unless another number is asked for.
+    #[test]
+    fn lookups_are_counted_apart() {
+        let reads = |flags: &[&str]| plan(flags).expect("a plan").reads;
+        assert_eq!(reads(&["--entries", "5K"]), 5_000);
+        assert_eq!(reads(&["--entries", "5K", "--reads", "20K"]), 20_000);
     }
 
     /// An engine that is not built in is refused, and what is there is told.

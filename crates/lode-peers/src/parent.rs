@@ -186,6 +186,7 @@ mod tests {
             rounds: 1,
             seed: 1,
             threads: 1,
+            reads: 10,
             latencies: false,
             memory_limit: None,
         };

@@ -31,6 +31,8 @@ pub struct Job {
     pub seed: u64,
     /// Threads that look keys up.
     pub threads: u64,
+    /// How many they look up.
+    pub reads: u64,
     /// Time each call.
     pub latencies: bool,
     /// Where the database is; the directory is empty.

@@ -34,6 +34,8 @@ pub struct Plan {
     pub seed: u64,
     /// Threads that look keys up.
     pub threads: u64,
+    /// How many they look up.
+    pub reads: u64,
     /// Time each call.
     pub latencies: bool,
     /// Memory that a child may use.
@@ -58,6 +60,7 @@ impl Plan {
                 entries: self.entries,
                 seed,
                 threads: self.threads,
+                reads: self.reads,
                 latencies: self.latencies,
                 directory: directory(scratch, round, engine, group, shape),
                 memory_limit: self.memory_limit,
@@ -119,6 +122,7 @@ mod tests {
             rounds: 3,
             seed: 5,
             threads: 1,
+            reads: 1_000,
             latencies: false,
             memory_limit: None,
         }

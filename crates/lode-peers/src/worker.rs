@@ -106,6 +106,7 @@ impl<'a> Worker<'a> {
             stream: &self.stream,
             batch_changes: self.settings.batch_changes.unwrap_or(1) as usize,
             threads: self.job.threads,
+            reads: self.job.reads,
             latencies: self.job.latencies,
         }
     }

@@ -154,7 +154,7 @@ fn impossible_places_end_with_3() {
 fn worker(directory: &Path, changes: &[(&str, Value)]) -> Vec<Value> {
     let mut job = serde_json::json!({
         "engine": "lodestore", "lane": "equal", "group": "ordered",
-        "workloads": ["fillseq"], "shape": "16-100", "entries": 10, "seed": 1, "threads": 1,
+        "workloads": ["fillseq"], "shape": "16-100", "entries": 10, "seed": 1, "threads": 1, "reads": 10,
         "latencies": false, "directory": directory, "memory_limit": null,
     });
     for (name, value) in changes {

@@ -53,6 +53,8 @@ pub struct Head {
     pub seed: u64,
     /// Threads that look keys up.
     pub threads: u64,
+    /// Lookups of each workload.
+    pub reads: u64,
     /// Memory that each engine had.
     pub memory_limit: Option<u64>,
     /// Who was compared.
@@ -93,6 +95,7 @@ impl Head {
             rounds: plan.rounds,
             seed: plan.seed,
             threads: plan.threads,
+            reads: plan.reads,
             memory_limit: plan.memory_limit,
             engines: plan.engines.iter().map(engine).collect(),
         }

@@ -28,11 +28,12 @@ pub fn html(told: &Told) -> String {
 
 fn summary(head: &Head) -> String {
     let mut text = format!(
-        "{}; {}; kernel {}; {} entries, {} rounds, seed {}, {} threads",
+        "{}; {}; kernel {}; {} entries, {} lookups, {} rounds, seed {}, {} threads",
         date_text(head.unix_seconds),
         head.processor.as_deref().unwrap_or("unknown processor"),
         head.kernel.as_deref().unwrap_or("unknown"),
         grouped(head.entries),
+        grouped(head.reads),
         head.rounds,
         head.seed,
         head.threads,

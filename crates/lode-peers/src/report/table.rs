@@ -27,6 +27,7 @@ fn head(head: &Head) -> String {
     row("Command:", head.command.clone());
     row("Lane:", head.lane.name().to_string());
     row("Entries:", grouped(head.entries));
+    row("Lookups:", grouped(head.reads));
     row("Rounds:", head.rounds.to_string());
     row("Seed:", head.seed.to_string());
     row("Threads:", head.threads.to_string());

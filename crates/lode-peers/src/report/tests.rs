@@ -16,6 +16,7 @@ fn told(seconds: f64) -> Told {
         rounds: 6,
         seed: 1,
         threads: 1,
+        reads: 1_000,
         latencies: false,
         memory_limit: None,
     };

@@ -12,8 +12,7 @@ use crate::engine::Result;
 use crate::failure::Failure;
 use crate::workload::PUTS_BESIDE_PER_SECOND;
 
-/// `threads` look keys up, as many together as there are entries, while one
-/// writes.
+/// `threads` look keys up while one writes.
 pub fn read(run: &Run<'_>, threads: u64, begin: &mut dyn FnMut()) -> Result<Done> {
     let stop = AtomicBool::new(false);
     let (is_writing, writes) = mpsc::channel();

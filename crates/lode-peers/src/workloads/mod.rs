@@ -28,6 +28,8 @@ pub struct Run<'a> {
     pub batch_changes: usize,
     /// Threads that look keys up.
     pub threads: u64,
+    /// How many they look up.
+    pub reads: u64,
     /// Time each call.
     pub latencies: bool,
 }

@@ -92,17 +92,15 @@ fn get_many(run: &Run<'_>, numbers: impl Iterator<Item = u64>) -> Result<Done> {
     Ok(Done { operations, digest: Some(digest), latencies: timer.latencies, ..Done::default() })
 }
 
-/// Divides as many lookups as there are entries among `threads` and adds up
-/// what they did. `work` takes the thread's number and its share.
+/// Divides the lookups among `threads` and adds up what they did. `work` takes the thread's number and its share.
 pub fn in_threads(
     run: &Run<'_>,
     threads: u64,
     work: impl Fn(u64, u64) -> Result<Done> + Sync,
 ) -> Result<Done> {
-    let entries = run.stream.entries();
-    let share = |thread: u64| entries / threads + u64::from(thread < entries % threads);
+    let share = |thread: u64| run.reads / threads + u64::from(thread < run.reads % threads);
     if threads == 1 {
-        return work(0, entries);
+        return work(0, run.reads);
     }
     let results: Vec<Result<Done>> = std::thread::scope(|scope| {
         let work = &work;

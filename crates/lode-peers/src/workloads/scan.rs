@@ -19,7 +19,7 @@ pub fn everything(run: &Run<'_>, workload: Workload) -> Result<Done> {
 
 pub fn from_random_keys(run: &Run<'_>) -> Result<Done> {
     let draws = run.stream.draws(Purpose::Seek as u64);
-    scan_all(run, draws.take(run.stream.entries() as usize), SEEK_ENTRIES)
+    scan_all(run, draws.take(run.reads as usize), SEEK_ENTRIES)
 }
 
 /// From numbers that were deleted to the end.
