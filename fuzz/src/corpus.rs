@@ -39,7 +39,7 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         name: "snappy-partitions",
-        entries: 60,
+        entries: 56,
         change: |o| {
             o.compression = Compression::Snappy;
             o.partition_bytes = Some(64);
@@ -48,7 +48,7 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         name: "zstd-dictionary",
-        entries: 160,
+        entries: 150,
         change: |o| {
             o.compression = Compression::Zstd { level: 3 };
             o.dictionary_bytes = 256;
@@ -216,6 +216,8 @@ impl Recipe {
         let fs = MemFs::new();
         let db = Db::open(DIRECTORY, self.options(&fs))?;
         let other = db.family_or_create(OTHER)?;
+        // From a sync on, the files of old segments are used again.
+        db.sync_log()?;
         for part in 0..2 {
             let mut batch = WriteBatch::new();
             for n in (part..self.entries).step_by(2) {
