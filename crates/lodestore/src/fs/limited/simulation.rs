@@ -17,6 +17,7 @@ fn file(fs: &LimitedFs, byte: u8) -> LimitedFile {
     file.append(&[byte]).expect("memory takes a byte");
     let slot = Arc::new(Slot {
         path,
+        is_direct: false,
         descriptor: Published::new(Arc::new(None)),
         used: AtomicBool::new(false),
         place: AtomicUsize::new(super::CLOSED),
