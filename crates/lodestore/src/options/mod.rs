@@ -98,7 +98,7 @@ pub struct Options {
     pub log_mapped: bool,
     /// Read tables past the page cache: what the engine's own cache has not comes
     /// from the device, and no memory is spent on having it twice. Lookups of a
-    /// [`multi_get`](crate::Db::multi_get) are then in flight together. Good for
+    /// [`multi_get`](crate::Family::multi_get) are then in flight together. Good for
     /// random reads of far more data than there is memory for; a file system that
     /// can't do it is refused.
     pub direct_reads: bool,
