@@ -92,7 +92,8 @@ fn get_many(run: &Run<'_>, numbers: impl Iterator<Item = u64>) -> Result<Done> {
     Ok(Done { operations, digest: Some(digest), latencies: timer.latencies, ..Done::default() })
 }
 
-/// Divides the lookups among `threads` and adds up what they did. `work` takes the thread's number and its share.
+/// Divides the lookups among `threads` and adds up what they did. `work` takes
+/// the thread's number and its share.
 pub fn in_threads(
     run: &Run<'_>,
     threads: u64,

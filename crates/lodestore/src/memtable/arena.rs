@@ -129,7 +129,7 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
         // SAFETY: the caller is the only one to touch this.
         let filling = unsafe { &mut *self.filling.get() };
         if bytes > filling.left_outside.1 {
-            // One page for each piece after the other costs as much as to copy it.
+            // Alone, a piece costs a page fault for each 4 KiB, as much as copying it.
             if bytes > BLOCK_BYTES_MAX / SHARE || self.bytes() < BLOCK_BYTES_MAX {
                 return self.add_block_outside(filling, bytes.max(1));
             }

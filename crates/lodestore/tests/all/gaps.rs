@@ -12,7 +12,8 @@ const KEYS: u32 = 3_000;
 fn options() -> Options {
     let mut options =
         Options { create_if_missing: true, fs: Arc::new(MemFs::new()), ..Options::default() };
-    // What is deleted stays, so that there is something to pass over.
+    // What is deleted stays, so that there is something to pass over: neither
+    // tombstones nor the second table start a compaction.
     options.family.tombstone_percent = 0;
     options.family.level0_compaction_files = 10;
     options
