@@ -41,6 +41,24 @@ pub(crate) trait Cursor {
     /// The value here.
     fn value(&self) -> &[u8];
 
+    /// The block that the entry here is alone in, as its table stores it, if
+    /// the cursor has that at hand and another table may take it over.
+    fn stored(&self) -> Option<StoredBlock<'_>> {
+        None
+    }
+
     /// The error that took the position away, if one did.
     fn status(&self) -> Result<()>;
+}
+
+/// A block whose checksum was right, as a table stores it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredBlock<'a> {
+    /// Everything but type byte and checksum.
+    pub(crate) payload: &'a [u8],
+    pub(crate) type_byte: u8,
+    /// The type byte of those blocks of its table that shrink enough.
+    pub(crate) table_codec: u8,
+    /// Of payload and type byte.
+    pub(crate) crc32c: u32,
 }

@@ -138,12 +138,33 @@ impl<'a> Outputs<'a> {
 
     #[inline]
     fn add(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<()> {
+        self.builder()?.add(user_key, trailer, value)
+    }
+
+    #[inline]
+    fn builder(&mut self) -> Result<&mut TableBuilder> {
         if self.open.is_none() {
             self.grandparents.overlap_bytes = 0;
             self.open = Some((self.begin)()?);
         }
-        let open = self.open.as_mut().expect("a table is open");
-        open.builder.add(user_key, trailer, value)
+        Ok(&mut self.open.as_mut().expect("a table is open").builder)
+    }
+
+    /// Adds the entry of `cursor` with this trailer. A large value goes over in
+    /// the block that it came in; its sequence number stays then, which costs
+    /// nothing where no entry follows in the block.
+    #[inline]
+    fn keep(&mut self, cursor: &impl Cursor, trailer: Trailer) -> Result<()> {
+        let (user_key, value) = (cursor.user_key(), cursor.value());
+        let builder = self.builder()?;
+        if value.len() >= builder.block_bytes()
+            && let Some(stored) = cursor.stored()
+            && builder.may_take_over(&stored)
+            && kind_of(trailer) == kind_of(cursor.trailer())
+        {
+            return builder.take_over(user_key, cursor.trailer(), value.len(), stored);
+        }
+        builder.add(user_key, trailer, value)
     }
 
     /// Closes the table that is open, with the range deletes up to `next`, the
@@ -194,7 +215,7 @@ pub(crate) fn write_tables(
         }
         entries += 1;
         match retain.judge(is_same_key, user_key, cursor.trailer()) {
-            Verdict::Keep(trailer) => outputs.add(user_key, trailer, cursor.value())?,
+            Verdict::Keep(trailer) => outputs.keep(cursor, trailer)?,
             Verdict::Drop => {}
             Verdict::Collect => {
                 entries += collect_operands(cursor, retain, operator, &key, &mut outputs)?;

@@ -1,7 +1,7 @@
 //! A level below level 0 as one source: its tables do not overlap, so a cursor
 //! walks one table at a time and opens the next when it gets there.
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, StoredBlock};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Trailer};
 use crate::sync::Arc;
@@ -158,6 +158,10 @@ impl Cursor for LevelCursor {
     #[inline]
     fn value(&self) -> &[u8] {
         self.current().value()
+    }
+
+    fn stored(&self) -> Option<StoredBlock<'_>> {
+        self.current().stored()
     }
 
     fn status(&self) -> Result<()> {

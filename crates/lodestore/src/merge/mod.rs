@@ -9,7 +9,7 @@
 
 use std::cmp::Ordering;
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, StoredBlock};
 use crate::error::Result;
 use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer, head};
 use crate::memtable::MemtableCursor;
@@ -72,6 +72,9 @@ impl Cursor for Source {
     #[inline]
     fn value(&self) -> &[u8] {
         each!(self, c => c.value())
+    }
+    fn stored(&self) -> Option<StoredBlock<'_>> {
+        each!(self, c => c.stored())
     }
     fn status(&self) -> Result<()> {
         each!(self, c => c.status())
@@ -312,6 +315,10 @@ impl Cursor for MergeCursor {
     #[inline]
     fn value(&self) -> &[u8] {
         self.current().value()
+    }
+
+    fn stored(&self) -> Option<StoredBlock<'_>> {
+        self.current().stored()
     }
 
     fn status(&self) -> Result<()> {

@@ -127,7 +127,8 @@ impl BlockBuilder {
         self.clear();
     }
 
-    fn clear(&mut self) {
+    /// Forgets all entries.
+    pub(super) fn clear(&mut self) {
         self.keys.clear();
         self.key_ends.clear();
         self.values.clear();

@@ -26,6 +26,8 @@ use super::properties::Properties;
 use super::range_section;
 use super::{Compression, TableSettings};
 
+mod take_over;
+
 /// Bytes gathered before they are appended to the file, if memory allows.
 const WRITE_BYTES: usize = 256 << 10;
 /// Larger blocks than this are not asked for: offsets in a block of several
@@ -48,6 +50,8 @@ pub(crate) struct TableBuilder {
     range_deletes: Fragments,
     /// What the filter is to know of the block that is open.
     hashes: BlockHashes,
+    /// Where the block that is open has been written already.
+    taken_over: Option<(u64, u64)>,
     /// Blocks that wait until there is a dictionary.
     samples: Option<Samples>,
     dictionary: Option<Vec<u8>>,
@@ -98,6 +102,7 @@ impl TableBuilder {
             settings,
             range_deletes: Fragments::default(),
             hashes: BlockHashes::default(),
+            taken_over: None,
             dictionary: None,
         })
     }
@@ -114,6 +119,14 @@ impl TableBuilder {
     /// # Errors
     /// `Corruption` if it does not; `Io`.
     pub(crate) fn add(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<()> {
+        let key_is_last = self.admit(user_key, trailer, value.len())?;
+        self.block.add(user_key, trailer, value, key_is_last);
+        Ok(())
+    }
+
+    /// Checks that an entry may come next, ends the block that has no room for
+    /// it, and counts it. True if its user key is that of the last entry.
+    fn admit(&mut self, user_key: &[u8], trailer: Trailer, value_bytes: usize) -> Result<bool> {
         let kind = kind_of(trailer).expect("entries have a kind that is known");
         if kind == Kind::RangeDelete {
             return Err(Error::invalid("a table's blocks hold no range deletes"));
@@ -128,16 +141,16 @@ impl TableBuilder {
                 return Err(self.out_of_order());
             }
             key_is_last = by_key.is_eq();
-            if self.block.bytes_with(user_key.len(), value.len()) > self.settings.block_bytes {
+            let bytes = self.block.bytes_with(user_key.len(), value_bytes);
+            if self.taken_over.is_some() || bytes > self.settings.block_bytes {
                 self.finish_block(Some(user_key))?;
             }
         }
         if self.directory.has_filter() {
             self.hashes.add(user_key, key_is_last, self.settings.prefix_extractor);
         }
-        self.block.add(user_key, trailer, value, key_is_last);
-        self.count(user_key, trailer, value);
-        Ok(())
+        self.count(user_key, trailer, value_bytes);
+        Ok(key_is_last)
     }
 
     /// Blocks that are read are not searched for keys out of order, which would
@@ -149,12 +162,12 @@ impl TableBuilder {
         Error::corruption(&self.out.path, self.out.offset(), what)
     }
 
-    fn count(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) {
+    fn count(&mut self, user_key: &[u8], trailer: Trailer, value_bytes: usize) {
         let properties = &mut self.properties;
         properties.entries += 1;
         properties.tombstones += u64::from(is_tombstone(trailer));
         properties.key_bytes += user_key.len() as u64;
-        properties.value_bytes += value.len() as u64;
+        properties.value_bytes += value_bytes as u64;
         properties.sequence_min = properties.sequence_min.min(sequence_of(trailer));
         properties.sequence_max = properties.sequence_max.max(sequence_of(trailer));
     }
@@ -191,6 +204,11 @@ impl TableBuilder {
         };
         let (is_last, hashes) = (next.is_none(), std::mem::take(&mut self.hashes));
         let end = BlockEnd { separator, straddler, is_last, hashes };
+        if let Some(place) = self.taken_over.take() {
+            self.block.clear();
+            self.settle(end, place);
+            return Ok(());
+        }
         self.block.finish(&mut self.raw);
         let raw = std::mem::take(&mut self.raw);
         let Some(samples) = &mut self.samples else {
@@ -224,12 +242,19 @@ impl TableBuilder {
         Ok(())
     }
 
-    fn write_block(&mut self, raw: &[u8], mut end: BlockEnd) -> Result<()> {
+    fn write_block(&mut self, raw: &[u8], end: BlockEnd) -> Result<()> {
         let offset = self.out.offset();
         let sealed = self.compressor.seal(raw, self.id, offset);
         self.witness.add(sealed.checksum);
         self.out.put(&sealed)?;
-        self.directory.add_block(&end, (offset, self.out.offset()));
+        self.settle(end, (offset, self.out.offset()));
+        Ok(())
+    }
+
+    /// Tells index and filter of a block that was written from one offset to
+    /// the other.
+    fn settle(&mut self, mut end: BlockEnd, place: (u64, u64)) {
+        self.directory.add_block(&end, place);
         if self.hashes.count() == 0 {
             end.hashes.clear();
             self.hashes = end.hashes; // for its allocation
@@ -237,7 +262,6 @@ impl TableBuilder {
         if self.out.buffer.is_empty() {
             self.memory.resize(self.memory_bytes());
         }
-        Ok(())
     }
 
     /// About what the builder holds.

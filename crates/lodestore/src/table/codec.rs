@@ -16,6 +16,7 @@ use zstd::zstd_safe::{self, CCtx, CDict, DCtx};
 
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_varint};
+use crate::cursor::StoredBlock;
 use crate::key::FileId;
 use crate::sync::Arc;
 
@@ -60,7 +61,13 @@ pub(super) struct Sealed<'a> {
     pub(super) checksum: u32,
 }
 
-impl Sealed<'_> {
+impl<'a> Sealed<'a> {
+    /// A block of another table as the stored block at `offset` of file `id`.
+    pub(super) fn again(stored: StoredBlock<'a>, id: FileId, offset: u64) -> Sealed<'a> {
+        let StoredBlock { payload, type_byte, crc32c, .. } = stored;
+        Sealed { head: &[], payload, type_byte, checksum: crc32c ^ context(id, offset) }
+    }
+
     /// What precedes the payload.
     pub(super) fn put_head(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.head);
@@ -197,6 +204,22 @@ pub(super) fn name(kind: u8) -> &'static str {
         TYPE_ZSTD => "zstd",
         _ => "unknown",
     }
+}
+
+/// The pieces of a block that was stored at `offset` of file `id` of a table
+/// with this codec, and that was found sound; `None` if other tables could not
+/// read it, or if its codec has levels: who sets another one expects it used.
+pub(super) fn portable(
+    stored: &[u8],
+    table_codec: u8,
+    id: FileId,
+    offset: u64,
+) -> Option<StoredBlock<'_>> {
+    let (covered, checksum) = stored.split_last_chunk::<4>()?;
+    let (&type_byte, payload) = covered.split_last()?;
+    let crc32c = u32::from_le_bytes(*checksum) ^ context(id, offset);
+    let has_levels = type_byte == TYPE_ZSTD || table_codec == TYPE_ZSTD;
+    (!has_levels).then_some(StoredBlock { payload, type_byte, table_codec, crc32c })
 }
 
 /// The checksum stored with a block, for the file's witness.

@@ -4,7 +4,7 @@
 //! key is put together in a buffer that keeps the block's prefix, the value
 //! is a slice of the block. Nothing is validated here: the block was.
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, StoredBlock};
 use crate::error::{Error, Result};
 use crate::key::Trailer;
 use crate::sync::Arc;
@@ -13,7 +13,7 @@ use super::block::Block;
 use super::layout::{HEAD_BYTES_MAX, Layout};
 use super::locator::Locator;
 use super::readahead::{Direction, Readahead};
-use super::reader::{BlockIndex, ReadContext, Table};
+use super::reader::{BlockIndex, BlockPlace, ReadContext, Table};
 
 /// A cursor over the entries of a table.
 pub(crate) struct TableCursor {
@@ -23,6 +23,8 @@ pub(crate) struct TableCursor {
     /// The block of the position; `None` if there is no position.
     block: Option<Block>,
     layout: Layout,
+    /// Where in the file the block is, if it was read ahead.
+    read_ahead: Option<BlockPlace>,
     entry: usize,
     /// The user key here, and bytes of no meaning behind it.
     key: Vec<u8>,
@@ -39,6 +41,7 @@ impl TableCursor {
             locator: Locator::default(),
             block: None,
             layout: Layout::default(),
+            read_ahead: None,
             entry: 0,
             key: Vec::new(),
             key_bytes: 0,
@@ -60,6 +63,7 @@ impl TableCursor {
     /// Goes to a block, wherever it is; false if it can't be read.
     fn jump_to_block(&mut self, index: BlockIndex) -> bool {
         self.readahead.restart();
+        self.read_ahead = None;
         if self.block.as_ref().is_some_and(|block| block.index() == index) {
             return true;
         }
@@ -81,6 +85,7 @@ impl TableCursor {
     fn neighbour(&mut self, index: BlockIndex, direction: Direction) -> Result<Block> {
         let (table, context) = (&self.table, &self.context);
         let wanted = self.locator.locate(table, index, context)?;
+        self.read_ahead = None;
         if let Some(block) = table.cached_block(wanted, context) {
             return Ok(block);
         }
@@ -88,6 +93,7 @@ impl TableCursor {
             None => table.read_block(wanted, context),
             Some(stored) => {
                 let block = table.decode_block(wanted, stored)?;
+                self.read_ahead = Some(wanted.place);
                 table.keep_block(wanted, &block, context);
                 Ok(block)
             }
@@ -277,6 +283,11 @@ impl Cursor for TableCursor {
     #[inline]
     fn value(&self) -> &[u8] {
         self.layout.value(self.block().bytes(), self.entry)
+    }
+
+    fn stored(&self) -> Option<StoredBlock<'_>> {
+        let place = self.read_ahead.filter(|_| self.layout.count == 1)?;
+        self.table.portable(self.readahead.held(place)?, place)
     }
 
     fn status(&self) -> Result<()> {

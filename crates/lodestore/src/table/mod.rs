@@ -78,6 +78,8 @@ mod damage_tests;
 mod dictionary_tests;
 #[cfg(test)]
 mod prefix_tests;
+#[cfg(test)]
+mod take_over_tests;
 
 use std::fmt;
 use std::str::FromStr;

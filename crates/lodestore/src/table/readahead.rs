@@ -8,7 +8,7 @@ use crate::stats::Counter;
 
 use super::format;
 use super::locator::Locator;
-use super::reader::{BlockRef, ReadContext, Table};
+use super::reader::{BlockPlace, BlockRef, ReadContext, Table};
 
 const SPAN_BYTES_MIN: u64 = 8 << 10;
 const SPAN_BYTES_MAX: u64 = 256 << 10;
@@ -71,16 +71,25 @@ impl Readahead {
         context: &ReadContext,
     ) -> Result<&[u8]> {
         let place = wanted.place;
-        if !self.holds(place.offset, place.stored_bytes) {
+        if !self.holds(place) {
             self.fill(table, locator, wanted, direction, context)?;
         }
-        let start = (place.offset - self.offset) as usize;
-        Ok(&self.buffer[start..start + place.stored_bytes])
+        Ok(self.bytes(place))
     }
 
-    fn holds(&self, offset: u64, length: usize) -> bool {
+    /// The stored bytes of a block, if they are still there.
+    pub(super) fn held(&self, place: BlockPlace) -> Option<&[u8]> {
+        self.holds(place).then(|| self.bytes(place))
+    }
+
+    fn bytes(&self, place: BlockPlace) -> &[u8] {
+        let start = (place.offset - self.offset) as usize;
+        &self.buffer[start..start + place.stored_bytes]
+    }
+
+    fn holds(&self, place: BlockPlace) -> bool {
         let end = self.offset + self.filled as u64;
-        self.offset <= offset && offset + length as u64 <= end
+        self.offset <= place.offset && place.offset + place.stored_bytes as u64 <= end
     }
 
     /// Reads whole blocks from `wanted` on, as many as the span has room for.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::budget::Charge;
 use crate::cache::{BlockKind, Cache};
+use crate::cursor::StoredBlock;
 use crate::error::{Error, Result};
 use crate::fs::{ReadRequest, ReadResult, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST};
@@ -247,6 +248,18 @@ impl Table {
                 unreachable!("a resident index has no partitions")
             }
         }
+    }
+
+    /// What is stored at `place`, found sound before, for another table to take
+    /// over, if that table's readers would see what readers of this one see.
+    pub(super) fn portable<'s>(
+        &self,
+        stored: &'s [u8],
+        place: BlockPlace,
+    ) -> Option<StoredBlock<'s>> {
+        let is_as_stored = self.sequence_override.is_none();
+        let portable = || codec::portable(stored, self.properties.codec, self.id, place.offset);
+        is_as_stored.then(portable).flatten()
     }
 
     /// The number under which this table is known to caches.
