@@ -7,12 +7,18 @@
 //! A seeded scheduler takes time from a counter and randomness from its seed,
 //! so that a simulated run can be repeated.
 
+#[cfg(not(simulation))]
+mod timer;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+
+#[cfg(not(simulation))]
+use timer::Timer;
 
 /// A wait with a limit advances the clock of a seeded scheduler in steps of
 /// this, so that others can end it before the limit.
@@ -43,6 +49,9 @@ pub struct Scheduler {
     steady: Pool,
     /// Started when it is first needed.
     reads: OnceLock<Pool>,
+    /// Likewise.
+    #[cfg(not(simulation))]
+    timer: OnceLock<Timer>,
     steady_threads: usize,
     source: Source,
 }
@@ -81,6 +90,8 @@ impl Scheduler {
             urgent: Pool::start("lode-flush", 1),
             steady: Pool::start("lode-compact", steady_threads),
             reads: OnceLock::new(),
+            #[cfg(not(simulation))]
+            timer: OnceLock::new(),
             steady_threads,
             source,
         })
@@ -111,6 +122,18 @@ impl Scheduler {
                 let reads = self.reads.get_or_init(|| Pool::start("lode-read", READ_THREADS));
                 reads.submit(Box::new(job), Order::First);
             }
+        }
+    }
+
+    /// Runs `job`, which must be short, after `delay`. Forgotten if the scheduler
+    /// ends before, and by a seeded one, where no time passes by itself.
+    pub(crate) fn submit_after(&self, delay: Duration, job: impl FnOnce() + Send + 'static) {
+        match &self.source {
+            #[cfg(not(simulation))]
+            Source::System { .. } => {
+                self.timer.get_or_init(Timer::start).submit(delay, Box::new(job));
+            }
+            _ => drop((delay, job)),
         }
     }
 

@@ -249,9 +249,10 @@ impl Picker<'_> {
     }
 
     /// True if a group of level 0 has half of the tables that start a compaction
-    /// and at most half of its size below. Then readers of a small database meet
-    /// one run and not some. Each such compaction makes what is below three times
-    /// as large or more, so there are few.
+    /// and little below, so that readers meet one run and not some. At work that
+    /// is half of its size: each such compaction makes what is below three times
+    /// as large or more, so there are few. At rest it is four times its size:
+    /// about what the compaction costs that would come later.
     fn is_cheap(&self, group: &[Arc<TableFile>]) -> bool {
         let count_min = self.limits.level0_files.div_ceil(2).max(2);
         if group.len() < count_min || self.running.has_any(group) {
@@ -260,7 +261,11 @@ impl Picker<'_> {
         let into = self.targets.level0_into(self.version);
         let range = KeyRange::covering(self.version.order(), group).expect("a group has tables");
         let below = self.version.overlapping(into, Some(&range.first), Some(&range.last));
-        total_bytes(&below) <= total_bytes(group) / 2
+        let below_max = match self.limits.at_rest {
+            false => total_bytes(group) / 2,
+            true => total_bytes(group).saturating_mul(4),
+        };
+        total_bytes(&below) <= below_max
     }
 
     /// Level 0: what can be moved as it is, or else the group of overlapping

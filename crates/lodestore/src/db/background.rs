@@ -25,6 +25,9 @@ use super::pressure::Meters;
 /// How long a job that failed for want of space waits before the next try.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// A database of which no memtable was sealed for so long is at rest.
+const REST_DELAY: Duration = Duration::from_secs(5);
+
 /// How often a caller looks whether the last removed file is gone.
 const REMOVAL_PAUSE: Duration = Duration::from_millis(1);
 
@@ -56,6 +59,10 @@ pub(crate) struct BackgroundState {
     pub(crate) compactions_are_behind: bool,
     /// Compactions asked for by a caller, who works through them alone.
     pub(crate) manual: usize,
+    /// True if no memtable was sealed for a while.
+    pub(crate) is_at_rest: bool,
+    /// Memtables sealed so far.
+    seals: u64,
     pub(crate) is_closing: bool,
     /// The last failure of a flush that is being retried.
     pub(crate) retrying_flush: Option<Error>,
@@ -161,6 +168,8 @@ impl Engine {
     pub(crate) fn queue_flush(self: &Arc<Self>, group: Arc<SealGroup>) {
         let mut state = self.background.lock();
         state.groups.push_back(group);
+        state.seals += 1;
+        state.is_at_rest = false;
         self.start_flushing(&mut state);
         self.tell_pacers(&mut state);
     }
@@ -213,6 +222,7 @@ impl Engine {
                 drop((flushed, group));
                 let state = self.background.lock();
                 self.background.notify();
+                self.rest_later(&state);
                 drop(state);
                 self.give_back_memory();
                 self.start_compactions();
@@ -220,6 +230,23 @@ impl Engine {
             Err(error) => self.retry_or_fail(error, |state| &mut state.retrying_flush),
         }
         self.submit_flush();
+    }
+
+    /// Once all is flushed: looks again after a while whether nothing more came.
+    fn rest_later(self: &Arc<Self>, state: &BackgroundState) {
+        if !state.groups.is_empty() {
+            return;
+        }
+        let (engine, seals) = (Arc::downgrade(self), state.seals);
+        self.shared.scheduler.submit_after(REST_DELAY, move || {
+            let Some(engine) = engine.upgrade() else { return };
+            let mut state = engine.background.lock();
+            if state.seals == seals {
+                state.is_at_rest = true;
+                drop(state);
+                engine.start_compactions();
+            }
+        });
     }
 
     /// After a failure in the background: waits a little if it may pass by
@@ -312,7 +339,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until no flush or compaction is pending or running.
+    /// Waits until no flush or compaction is pending or running, those included
+    /// that begin when the database has been at rest for a while.
     ///
     /// # Errors
     /// What made the database read-only, or ended compactions.
@@ -324,10 +352,11 @@ impl Engine {
             self.health.check()?;
             self.start_compactions();
             self.wait_until(|s| s.groups.is_empty() && !s.is_flushing && s.threads_taken() == 0)?;
-            let state = self.background.lock();
+            let mut state = self.background.lock();
             if let Some(error) = &state.failed_compaction {
                 return Err(error.clone());
             }
+            state.is_at_rest |= state.groups.is_empty();
             if state.groups.is_empty()
                 && state.threads_taken() == 0
                 && self.pick_compaction(&state).is_none()

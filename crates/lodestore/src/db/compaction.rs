@@ -95,6 +95,7 @@ pub(crate) fn limits(family: &FamilyCore) -> Limits {
         level1_bytes: options.level1_bytes,
         multiplier: options.level_multiplier,
         table_bytes: options.table_bytes,
+        at_rest: false,
     }
 }
 
@@ -118,7 +119,7 @@ impl Engine {
         let families = self.families.load();
         let jobs = families.all().filter_map(|family| {
             let version = Arc::clone(&family.views.load().version);
-            let limits = limits(family);
+            let limits = Limits { at_rest: state.is_at_rest, ..limits(family) };
             // `pick` judges range deletes by what they cover. A table that does
             // not open fails the compaction that needs it.
             let deleting = version.levels().iter().flat_map(|level| level.deleting());

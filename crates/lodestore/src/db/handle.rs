@@ -317,7 +317,9 @@ impl Db {
         self.engine().logs.pin(self.engine(), sequence)
     }
 
-    /// Waits until no flush or compaction is pending.
+    /// Waits until no flush or compaction is pending, nor one that would begin
+    /// after some seconds without writes: level 0 is merged then if that does
+    /// not rewrite more than four times as much below.
     ///
     /// # Errors
     /// What keeps them from going on: `ReadOnly`, or the failure that stopped

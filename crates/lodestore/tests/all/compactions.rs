@@ -252,3 +252,46 @@ fn rewriting_applies_the_options_of_now() -> Result<(), Error> {
     assert_eq!(db.range(..).count(), 2_000);
     db.verify().map(drop)
 }
+
+/// A database with three tables in level 0, which merging them now would not be
+/// worth while for, and more below.
+fn unmerged(fs: MemFs) -> Result<Db, Error> {
+    let mut options = options(Arc::new(fs));
+    options.family.level0_compaction_files = 6;
+    let db = Db::open(ROOT, options)?;
+    for key in 0..200u8 {
+        db.put(&[key], &[0; 100])?;
+    }
+    db.flush()?;
+    db.compact_range(None, None)?;
+    (1..4).try_for_each(|n| round(&db, n))?;
+    assert_eq!(db.stats().levels[0].files, 3);
+    Ok(db)
+}
+
+/// Whoever waits until nothing is left to do has level 0 merged for readers,
+/// though its limit is not reached; and nothing is done twice.
+#[test]
+fn waiting_for_the_background_merges_level_0() -> Result<(), Error> {
+    let db = unmerged(MemFs::new())?;
+    db.wait_for_background()?;
+    assert_eq!((db.stats().levels[0].files, db.stats().files()), (0, 1));
+    let compactions = db.statistics().get(Counter::Compactions);
+    db.wait_for_background()?;
+    assert_eq!(db.statistics().get(Counter::Compactions), compactions);
+    assert_eq!(db.get(&[7])?.as_deref(), Some(&[3; 100][..]));
+    assert_eq!(db.get(&[77])?.as_deref(), Some(&[0; 100][..]));
+    Ok(())
+}
+
+/// The same happens by itself once nothing was flushed for a few seconds.
+#[test]
+fn a_database_at_rest_merges_level_0() -> Result<(), Error> {
+    let db = unmerged(MemFs::new())?;
+    let begin = std::time::Instant::now();
+    while db.stats().levels[0].files > 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is at rest long since");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}

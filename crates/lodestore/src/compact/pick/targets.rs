@@ -34,6 +34,8 @@ pub(crate) struct Limits {
     pub(crate) table_bytes: u64,
     /// When tombstones are collected.
     pub(crate) tombstones: TombstoneLimits,
+    /// True while little is written: what readers gain may cost more then.
+    pub(crate) at_rest: bool,
 }
 
 impl Limits {

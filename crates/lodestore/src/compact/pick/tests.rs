@@ -33,7 +33,14 @@ struct Model {
 
 fn limits() -> Limits {
     let tombstones = TombstoneLimits::default();
-    Limits { level0_files: 4, level1_bytes: 4_000, multiplier: 4, table_bytes: 500, tombstones }
+    Limits {
+        level0_files: 4,
+        level1_bytes: 4_000,
+        multiplier: 4,
+        table_bytes: 500,
+        tombstones,
+        at_rest: false,
+    }
 }
 
 impl Model {
@@ -424,6 +431,21 @@ fn level_0_is_compacted_early_where_that_is_cheap() {
     tables.extend((3..5).map(|number| (0, meta(number, 60, 300, 310))));
     assert_eq!(due(5, &tables), None);
     assert_eq!(due(4, &tables), Some(vec![4, 3]));
+}
+
+/// At rest more may be rewritten, so that reads meet one run; not anything, and
+/// not for a single table.
+#[test]
+fn level_0_is_compacted_at_rest_where_more_is_below() {
+    let due = |at_rest, level0: u64, below| {
+        let mut tables = vec![(BOTTOM, meta(9, below, 0, 100))];
+        tables.extend((0..level0).map(|n| (0, meta(10 + n, 10, 0, 100))));
+        let limits = Limits { at_rest, ..limits() };
+        pick(&version(&tables), &limits, &Running::default()).is_some()
+    };
+    assert!(due(true, 2, 80) && due(true, 3, 120));
+    assert!(!due(false, 2, 80) && !due(false, 3, 120));
+    assert!(!due(true, 2, 81) && !due(true, 1, 10));
 }
 
 /// Newer entries never pass older ones that are still above the base.
