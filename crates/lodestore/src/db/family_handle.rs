@@ -198,7 +198,8 @@ impl Family {
 
     /// The newest values of many keys, all of one state, in the order of
     /// `keys`. Blocks that several keys need are read once; sorted keys make
-    /// that more likely.
+    /// that more likely. A [`Value`] keeps its block in memory; of more than
+    /// 1,024 keys small values are copied instead.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Result<Option<Value>>> {
         self.multi_get_with(&DEFAULT_READ, keys)
     }

@@ -70,8 +70,8 @@ impl ReadOptions {
 }
 
 /// Lookups of a `multi_get` that are under way at once: enough for any device,
-/// and their blocks take a few MiB.
-pub(crate) const TOGETHER_KEYS_MAX: usize = 4096;
+/// and their blocks, a few MiB, stay in the processor's cache.
+pub(crate) const TOGETHER_KEYS_MAX: usize = 1024;
 
 impl FamilyCore {
     /// The newest value of `key` that `options` lets see.
@@ -118,7 +118,12 @@ impl FamilyCore {
             let lookups = part
                 .iter()
                 .map(|key| Lookup::start(&view, self.order(), context, key.as_ref(), sequence));
-            values.extend(self.finish_together(lookups.collect(), context));
+            let found = self.finish_together(lookups.collect(), context);
+            match keys.len() > TOGETHER_KEYS_MAX {
+                false => values.extend(found),
+                // Each would keep a block of its own: fifty times the values.
+                true => values.extend(found.into_iter().map(detached)),
+            }
         }
         self.count_found(&values);
         values
@@ -233,6 +238,10 @@ impl FamilyCore {
         }
         lacks
     }
+}
+
+fn detached(value: Result<Option<Value>>) -> Result<Option<Value>> {
+    value.map(|value| value.map(Value::detached))
 }
 
 /// A block that a lookup of a `multi_get` waits for.

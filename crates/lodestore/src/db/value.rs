@@ -12,6 +12,9 @@ use crate::table::Block;
 #[derive(Clone)]
 pub struct Value(Home);
 
+/// A value of this part of its block or less is copied out where many are kept.
+const DETACHED_PART: usize = 4;
+
 #[derive(Clone)]
 enum Home {
     Owned(Vec<u8>),
@@ -39,6 +42,16 @@ impl Value {
     /// The end of a cached row, from `start` on.
     pub(crate) fn in_row(bytes: Arc<[u8]>, start: usize) -> Value {
         Value(Home::Row { bytes, start })
+    }
+
+    /// The same value; no longer in its block, if it is a small part of that.
+    pub(crate) fn detached(self) -> Value {
+        match &self.0 {
+            Home::Block { block, range } if DETACHED_PART * range.len() < block.bytes().len() => {
+                Value::owned(self.to_vec())
+            }
+            _ => self,
+        }
     }
 
     /// A value that `table` gave out.

@@ -368,3 +368,25 @@ fn a_checkpoint_without_a_log_has_everything() -> Result<(), Error> {
     assert_eq!(copy.get(b"key")?.as_deref(), Some(&b"value"[..]));
     Ok(())
 }
+
+/// A call for very many keys, in any order, some of them absent or asked for
+/// twice, gives what single lookups give; what it gave stays readable.
+#[test]
+fn a_call_for_many_keys_gives_what_single_lookups_give() -> Result<(), Error> {
+    let db = Db::open("many", in_memory())?;
+    for key in 0..4_000u32 {
+        db.put(&key.to_be_bytes(), &vec![key as u8; 1 + key as usize % 3_000])?;
+    }
+    db.flush()?;
+    let keys: Vec<[u8; 4]> = (0..9_000u32).map(|i| (i * 7 % 5_000).to_be_bytes()).collect();
+    let found = db.multi_get(&keys);
+    db.delete_range(&[0], &[0xff])?;
+    db.compact_range(None, None)?;
+    assert_eq!(found.len(), keys.len());
+    for (key, value) in keys.iter().zip(found) {
+        let number = u32::from_be_bytes(*key);
+        let expected = (number < 4_000).then(|| vec![number as u8; 1 + number as usize % 3_000]);
+        assert_eq!(value?.as_deref(), expected.as_deref(), "key {number}");
+    }
+    Ok(())
+}
