@@ -25,7 +25,7 @@ use super::pressure::Meters;
 /// How long a job that failed for want of space waits before the next try.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A database of which no memtable was sealed for so long is at rest.
+/// A database that nothing came to for so long is at rest.
 const REST_DELAY: Duration = Duration::from_secs(5);
 
 /// How often a caller looks whether the last removed file is gone.
@@ -59,10 +59,10 @@ pub(crate) struct BackgroundState {
     pub(crate) compactions_are_behind: bool,
     /// Compactions asked for by a caller, who works through them alone.
     pub(crate) manual: usize,
-    /// True if no memtable was sealed for a while.
+    /// True if nothing came for level 0 for a while.
     pub(crate) is_at_rest: bool,
-    /// Memtables sealed so far.
-    seals: u64,
+    /// How often something came.
+    arrivals: u64,
     pub(crate) is_closing: bool,
     /// The last failure of a flush that is being retried.
     pub(crate) retrying_flush: Option<Error>,
@@ -99,6 +99,11 @@ impl BackgroundState {
         let (tables, bytes) = (plan.tables().count(), plan.bytes());
         let reads = Arc::clone(job.reads());
         self.at_work.insert(job.number(), Work { levels, tables, bytes, begin, reads });
+    }
+
+    fn end_rest(&mut self) {
+        self.arrivals += 1;
+        self.is_at_rest = false;
     }
 
     /// Threads that compactions and their helpers keep busy.
@@ -168,8 +173,7 @@ impl Engine {
     pub(crate) fn queue_flush(self: &Arc<Self>, group: Arc<SealGroup>) {
         let mut state = self.background.lock();
         state.groups.push_back(group);
-        state.seals += 1;
-        state.is_at_rest = false;
+        state.end_rest();
         self.start_flushing(&mut state);
         self.tell_pacers(&mut state);
     }
@@ -232,16 +236,25 @@ impl Engine {
         self.submit_flush();
     }
 
+    /// Looks for compactions after tables came from outside.
+    pub(crate) fn compact_arrived(self: &Arc<Self>) {
+        let mut state = self.background.lock();
+        state.end_rest();
+        self.rest_later(&state);
+        drop(state);
+        self.start_compactions();
+    }
+
     /// Once all is flushed: looks again after a while whether nothing more came.
     fn rest_later(self: &Arc<Self>, state: &BackgroundState) {
         if !state.groups.is_empty() {
             return;
         }
-        let (engine, seals) = (Arc::downgrade(self), state.seals);
+        let (engine, arrivals) = (Arc::downgrade(self), state.arrivals);
         self.shared.scheduler.submit_after(REST_DELAY, move || {
             let Some(engine) = engine.upgrade() else { return };
             let mut state = engine.background.lock();
-            if state.seals == seals {
+            if state.arrivals == arrivals {
                 state.is_at_rest = true;
                 drop(state);
                 engine.start_compactions();

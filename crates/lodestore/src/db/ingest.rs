@@ -83,7 +83,7 @@ impl Engine {
         let ingested = self.while_writers_wait(|| self.install_arrivals(&mut arrivals))?;
         self.count_ingested(&ingested);
         self.update_pressure();
-        self.start_compactions();
+        self.compact_arrived();
         let sources_left = match options.move_files {
             true => self.remove_sources(&ingested),
             false => Vec::new(),

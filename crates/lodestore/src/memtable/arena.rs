@@ -12,14 +12,17 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use crate::budget::{Charge, Item, Reservation};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
+use super::pages::{self, PAGE_BYTES};
+
 const BLOCK_BYTES_MIN: usize = 8 << 10;
-/// The size of a huge page, which a block may become.
-const BLOCK_BYTES_MAX: usize = 2 << 20;
+/// A block of this size is a huge page: entries lie far apart, so that with
+/// small pages a lookup waits for address translations too.
+const BLOCK_BYTES_MAX: usize = PAGE_BYTES;
 const BLOCK_ALIGN: usize = 64;
 /// A piece of at most this part of a huge page shares one with others, so that
 /// less than this part of it is left over.
@@ -194,18 +197,29 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
     }
 
     fn allocate(&self, bytes: usize) -> (*mut u8, Layout) {
-        let align = if bytes == BLOCK_BYTES_MAX { BLOCK_BYTES_MAX } else { BLOCK_ALIGN };
-        let layout = Layout::from_size_align(bytes, align).expect("a block fits the address space");
-        // SAFETY: the layout is not empty.
-        let start = unsafe { alloc(layout) };
-        if start.is_null() {
-            handle_alloc_error(layout);
-        }
-        if bytes == BLOCK_BYTES_MAX {
-            advise_huge_page(start);
-        }
+        let layout =
+            Layout::from_size_align(bytes, BLOCK_ALIGN).expect("a block fits the address space");
+        let start = match bytes {
+            PAGE_BYTES => pages::take(),
+            // SAFETY: the layout is not empty.
+            _ => NonNull::new(unsafe { alloc(layout) }),
+        };
+        let Some(start) = start else { handle_alloc_error(layout) };
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        (start, layout)
+        (start.as_ptr(), layout)
+    }
+}
+
+/// Gives back what `allocate` gave.
+///
+/// # Safety
+/// It did, with this layout, and nobody uses it any more.
+unsafe fn release(start: *mut u8, layout: Layout) {
+    match (layout.size(), NonNull::new(start)) {
+        // SAFETY: blocks of this size are pages; the rest is the caller's.
+        (PAGE_BYTES, Some(page)) => unsafe { pages::give_back(page) },
+        // SAFETY: all others came from `alloc`; the rest is the caller's.
+        _ => unsafe { dealloc(start, layout) },
     }
 }
 
@@ -213,15 +227,15 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Drop for Arena<UNIT, SLOT_BITS> {
     fn drop(&mut self) {
         let filling = self.filling.get_mut();
         // SAFETY: the table was a box of this length; each block and piece
-        // came from `alloc` with its layout, and nobody can reach them now.
+        // came from `allocate` with its layout, and nobody can reach them now.
         unsafe {
             let table = ptr::slice_from_raw_parts_mut(self.table, Self::BLOCKS_MAX);
             let table = Box::from_raw(table);
             for (&start, &layout) in table.iter().zip(&filling.blocks) {
-                dealloc(start, layout);
+                release(start, layout);
             }
             for &(start, layout) in &filling.outside {
-                dealloc(start, layout);
+                release(start, layout);
             }
         }
     }
@@ -234,19 +248,4 @@ fn block_bytes_after(bytes: usize) -> usize {
         return BLOCK_BYTES_MAX;
     }
     1 << (bytes / 8).max(BLOCK_BYTES_MIN).ilog2()
-}
-
-/// Asks for one huge page under a block: entries lie far apart, so that with
-/// small pages a lookup waits for address translations too.
-fn advise_huge_page(block: *mut u8) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: the block was allocated with this size and alignment; the advice
-    // changes nothing that the program can see. Without huge pages it fails,
-    // and small ones do.
-    unsafe {
-        let _ =
-            rustix::mm::madvise(block.cast(), BLOCK_BYTES_MAX, rustix::mm::Advice::LinuxHugepage);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = block;
 }

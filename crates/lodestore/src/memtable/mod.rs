@@ -9,6 +9,7 @@
 //! any number of readers, which never wait for it nor for each other; memory
 //! is given back when the last reference goes, and never before.
 
+mod pages;
 mod arena;
 mod cursor;
 mod entry;
