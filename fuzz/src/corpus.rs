@@ -2,11 +2,12 @@
 //! with various options, and the parts of these files.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use lodestore::inspect::{LogFile, Status};
 use lodestore::internals::bytes::{TableProbe, batch_of, status_text};
 use lodestore::{
-    Compression, Db, FamilyId, FamilyOptions, Kind, MemFs, Options, PrefixExtractor, Record,
+    Compression, Db, FamilyId, FamilyOptions, Kind, MemFs, Options, OsFs, PrefixExtractor, Record,
     Result, Scheduler, WriteBatch, WriteOptions,
 };
 use testkit::files::Files;
@@ -91,8 +92,23 @@ pub fn make() -> Corpora {
             add_file(&mut corpora, &format!("{name}-{file}"), file, bytes);
         }
     }
+    add_leveldb(&mut corpora);
     add_texts(&mut corpora);
     corpora
+}
+
+/// Databases that LevelDB made: the small ones of testdata.
+fn add_leveldb(corpora: &mut Corpora) {
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/leveldb");
+    for name in ["empty", "small", "small-snappy"] {
+        let read = testkit::files::read(&OsFs::new(), &made.join(name));
+        let mut files = testkit::files::without_locks(&read.expect("it is in testdata"));
+        files.remove("LOG");
+        let packed = archive::pack(&files);
+        let bytes_max = targets::named("leveldb").expect("it is there").bytes_max;
+        assert!(packed.len() <= bytes_max, "{name} has {} bytes", packed.len());
+        put(corpora, "leveldb", name, &packed);
+    }
 }
 
 fn put(corpora: &mut Corpora, target: &'static str, name: &str, bytes: &[u8]) {

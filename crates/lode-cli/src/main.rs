@@ -1,6 +1,6 @@
 //! The program `lode`: benchmarks and tools for Lodestore databases.
 //!
-//! A verb is a file: `bench`, `db/*`, `generate`, `pulse`, `top`, `completions`. This one reads the command
+//! A verb is a file: `adopt`, `bench`, `db/*`, `generate`, `pulse`, `top`, `completions`. This one reads the command
 //! line, runs a verb and turns what came of it into an exit code.
 
 mod failure;
@@ -9,6 +9,7 @@ mod output;
 mod records;
 mod progress;
 
+mod adopt;
 mod bench;
 mod completions;
 mod db;
@@ -39,6 +40,9 @@ enum Verb {
     /// Measure the engine with the benchmarks of LevelDB's and RocksDB's db_bench
     #[command(after_help = lode_bench::benchmarks_help())]
     Bench(Box<bench::Bench>),
+    /// Make a LevelDB database one of ours, in place, or go back
+    #[command(after_help = adopt::HELP)]
+    Adopt(adopt::Adopt),
     /// Read and change a database
     Db(db::Database),
     /// Make records to load
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
     let line = Lode::try_parse().unwrap_or_else(|error| bench::explain(error).exit());
     let done = match line.verb {
         Verb::Bench(bench) => bench::run(&bench),
+        Verb::Adopt(adopt) => adopt::run(&adopt),
         Verb::Db(database) => db::run(&database),
         Verb::Gen(what) => generate::run(&what),
         Verb::Pulse(pulse) => pulse::run(&pulse),

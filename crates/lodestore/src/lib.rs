@@ -77,6 +77,7 @@ mod wal;
 
 // The two homes of an entry: memory, then tables.
 mod memtable;
+mod leveldb;
 mod table;
 mod tables;
 
@@ -103,6 +104,9 @@ pub mod inspect;
 
 // A new database out of what damaged files still hold.
 pub mod repair;
+
+// A LevelDB directory becomes one of ours, and goes back.
+pub mod adopt;
 
 // Single steps of these paths, for the micro-benchmarks and for fuzzing.
 #[cfg(feature = "internals")]

@@ -3,6 +3,7 @@
 //!
 //! Any bytes may come: what cannot be found is left as it is.
 
+mod leveldb;
 mod records;
 mod table;
 
@@ -65,6 +66,18 @@ pub fn directory(mut files: Files) -> Files {
             // The manifest knows the witness of each table.
             name if name.ends_with(".table") => table(bytes, Witness::Kept),
             _ => {}
+        }
+    }
+    files
+}
+
+/// Every file of a LevelDB database.
+pub fn leveldb_directory(mut files: Files) -> Files {
+    for (name, bytes) in &mut files {
+        if name.starts_with("MANIFEST-") || name.ends_with(".log") {
+            leveldb::log(bytes);
+        } else if name.ends_with(".ldb") || name.ends_with(".sst") {
+            leveldb::table(bytes);
         }
     }
     files

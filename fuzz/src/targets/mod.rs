@@ -4,6 +4,7 @@ mod batch;
 mod block;
 mod current;
 mod database;
+mod leveldb;
 mod log;
 mod manifest;
 mod options;
@@ -39,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     target("section", 8 << 10, section::run),
     target("table", 8 << 10, table::run),
     target("database", 16 << 10, database::run),
+    target("leveldb", 16 << 10, leveldb::run),
     target("repair", 16 << 10, repair::run),
 ];
 

@@ -61,10 +61,13 @@ pub use cursor::{DbCursor, Range};
 pub use explain::{
     BlockSource, BlockUse, Explanation, FilterAnswer, Outcome, Place, Searched, VersionMet,
 };
+pub(crate) use families::descriptor;
+pub(crate) use family::DEFAULT_NAME;
 pub use family_handle::Family;
 pub use handle::Db;
 pub use ingest::{IngestReport, IngestedTable};
 pub use key_range::KeyRange;
+pub(crate) use open::take_lock;
 pub use pending::PendingGet;
 pub use properties::{LevelStats, MemoryStats, Stats};
 pub use read::ReadOptions;

@@ -60,6 +60,12 @@ impl TableFile {
         self.table.cursor(self.context.clone())
     }
 
+    /// About how many entries it has: as many in each block as in the first.
+    pub(crate) fn estimated_entries(&self) -> Result<u64> {
+        let first = self.table.summaries(&self.context).next().transpose()?;
+        Ok(first.map_or(0, |block| block.entries * u64::from(self.table.blocks())))
+    }
+
     /// Its range deletes.
     pub(crate) fn fragments(&self) -> &Fragments {
         self.table.range_deletes()

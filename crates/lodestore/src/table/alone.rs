@@ -4,10 +4,10 @@ use crate::error::Result;
 use crate::key::{FileId, SequenceNumber, Trailer};
 
 use super::block::Block;
-use super::codec;
 use super::directory::Directory;
+use super::format::HEADER_BYTES;
 use super::locator::Locator;
-use super::reader::{BlockIndex, ReadContext, Table};
+use super::reader::{BlockIndex, Origin, ReadContext, Table};
 
 /// What a table says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ use super::reader::{BlockIndex, ReadContext, Table};
 pub struct TableProperties {
     /// The file's random identity.
     pub id: FileId,
-    /// Checksum over all checksums of the file.
+    /// Checksum over all checksums of the file; 0 of a foreign table.
     pub checksum: u32,
     /// The name of the order of its keys.
     pub order_name: String,
@@ -77,12 +77,18 @@ impl Table {
         let stated = &self.properties;
         TableProperties {
             id: self.id,
-            checksum: self.footer.witness,
+            checksum: match &self.origin {
+                Origin::Native { footer, .. } => footer.witness,
+                Origin::LevelDb => 0,
+            },
             order_name: stated.order_name.clone(),
-            compression: codec::name(stated.codec),
+            compression: self.codec_name(),
             block_bytes: stated.block_bytes,
             blocks: stated.blocks,
-            data_bytes: self.directory.data_end() - super::format::HEADER_BYTES as u64,
+            data_bytes: match &self.origin {
+                Origin::Native { .. } => self.directory.data_end() - HEADER_BYTES as u64,
+                Origin::LevelDb => self.directory.data_end(),
+            },
             partitioned: matches!(self.directory, Directory::Partitioned(_)),
             resident_bytes: self.memory_bytes() as u64,
             entries: stated.entries,

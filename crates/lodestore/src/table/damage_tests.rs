@@ -130,7 +130,7 @@ fn other_blocks_stay_readable() {
 fn a_damaged_filter_denies_nothing() {
     let (entries, mut bytes, meta) = small_table(Compression::None);
     let table = open(bytes.clone(), &meta, &ORDER).unwrap();
-    let filter = table.footer.section(super::format::tag::FILTER).unwrap().offset as usize;
+    let filter = footer(&table).section(super::format::tag::FILTER).unwrap().offset as usize;
     bytes[filter + 20] = 0;
     bytes[filter + 21] = 0;
     let table = open(bytes, &meta, &ORDER).unwrap();

@@ -82,7 +82,7 @@ fn a_dictionary_that_does_not_pay_is_left_out() {
     for (entries, settings) in cases {
         let (bytes, meta) = build(&entries, &settings);
         let table = open(bytes, &meta, &ORDER).unwrap();
-        assert!(table.footer.section(tag::DICTIONARY).is_none(), "{settings:?}");
+        assert!(footer(&table).section(tag::DICTIONARY).is_none(), "{settings:?}");
         assert_eq!(all_entries(&table), entries);
         table.verify(&context()).unwrap();
     }
@@ -94,7 +94,7 @@ fn a_dictionary_that_does_not_pay_is_left_out() {
 fn a_damaged_dictionary_is_named() {
     let (bytes, meta) = build(&records(1000), &with_dictionary(512, 64 << 10));
     let section =
-        *open(bytes.clone(), &meta, &ORDER).unwrap().footer.section(tag::DICTIONARY).unwrap();
+        *footer(&open(bytes.clone(), &meta, &ORDER).unwrap()).section(tag::DICTIONARY).unwrap();
     for place in (0..section.length).step_by(13) {
         let mut damaged = bytes.clone();
         damaged[(section.offset + place) as usize] ^= 0x10;

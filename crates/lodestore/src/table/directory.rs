@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, KeyOrder};
+use crate::leveldb::filter::Filters;
 
 use super::Checked;
 use super::filter::Filter;
@@ -18,8 +19,16 @@ use super::reader::BlockIndex;
 
 #[derive(Debug)]
 pub(super) enum Directory {
-    Resident { index: Index, filter: Option<Filter> },
+    Resident {
+        index: Index,
+        filter: Option<Filter>,
+    },
     Partitioned(Partitions),
+    /// Of a LevelDB table: a filter for each block, if any.
+    Foreign {
+        index: Index,
+        filters: Option<Filters>,
+    },
 }
 
 /// A table's file that is being opened, and what is known of it.
@@ -67,7 +76,9 @@ impl Directory {
     #[inline]
     pub(super) fn blocks(&self) -> BlockIndex {
         match self {
-            Directory::Resident { index, .. } => index.blocks() as BlockIndex,
+            Directory::Resident { index, .. } | Directory::Foreign { index, .. } => {
+                index.blocks() as BlockIndex
+            }
             Directory::Partitioned(partitions) => partitions.blocks(),
         }
     }
@@ -75,7 +86,9 @@ impl Directory {
     /// Where the last block of entries ends.
     pub(super) fn data_end(&self) -> u64 {
         match self {
-            Directory::Resident { index, .. } => index.block_offset(index.blocks()),
+            Directory::Resident { index, .. } | Directory::Foreign { index, .. } => {
+                index.block_offset(index.blocks())
+            }
             Directory::Partitioned(partitions) => partitions.data_end(),
         }
     }
@@ -83,7 +96,7 @@ impl Directory {
     /// Where the last block of any kind ends.
     pub(super) fn end(&self) -> u64 {
         match self {
-            Directory::Resident { .. } => self.data_end(),
+            Directory::Resident { .. } | Directory::Foreign { .. } => self.data_end(),
             Directory::Partitioned(partitions) => partitions.end(),
         }
     }
@@ -95,12 +108,17 @@ impl Directory {
                 index.memory_bytes() + filter.as_ref().map_or(0, Filter::memory_bytes)
             }
             Directory::Partitioned(partitions) => partitions.memory_bytes(),
+            Directory::Foreign { index, filters } => {
+                index.memory_bytes() + filters.as_ref().map_or(0, Filters::memory_bytes)
+            }
         }
     }
 
     fn has_straddlers(&self) -> bool {
         match self {
-            Directory::Resident { index, .. } => index.has_straddlers(),
+            Directory::Resident { index, .. } | Directory::Foreign { index, .. } => {
+                index.has_straddlers()
+            }
             Directory::Partitioned(partitions) => partitions.has_straddlers(),
         }
     }

@@ -26,7 +26,7 @@ impl Locator {
         context: &ReadContext,
     ) -> Result<Option<BlockIndex>> {
         let partitions = match &table.directory {
-            Directory::Resident { index, .. } => {
+            Directory::Resident { index, .. } | Directory::Foreign { index, .. } => {
                 let found = index.find(user_key, trailer, &table.order);
                 return Ok(found.map(|block| block as BlockIndex));
             }
@@ -62,7 +62,9 @@ impl Locator {
             return None;
         }
         match &table.directory {
-            Directory::Resident { index, .. } => Some(BlockRef::resident(index, block as usize)),
+            Directory::Resident { index, .. } | Directory::Foreign { index, .. } => {
+                Some(BlockRef::resident(index, block as usize))
+            }
             Directory::Partitioned(partitions) => {
                 let (partition, layout) = self.partition.as_ref()?;
                 let entry = block.checked_sub(partitions.first_block(partition.index()))?;

@@ -21,6 +21,7 @@
 //! | `directory_builder` | the same, being written |
 //! | `range_section` | range deletes, resident |
 //! | `builder` | entries to a file |
+//! | `foreign` | tables of LevelDB |
 //! | `reader` | an open table: stored blocks, checked and cached |
 //! | `search` | point lookups without I/O |
 //! | `prefix_search` | whether there may be keys with a prefix |
@@ -55,6 +56,7 @@ mod directory_builder;
 mod filter;
 mod range_section;
 mod builder;
+mod foreign;
 mod reader;
 mod search;
 mod prefix_search;

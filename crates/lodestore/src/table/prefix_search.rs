@@ -20,6 +20,7 @@ impl Table {
             Directory::Resident { filter, .. } => {
                 filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
             }
+            Directory::Foreign { .. } => true,
             Directory::Partitioned(partitions) => {
                 self.may_have_in(partitions, start, hash, context)
             }

@@ -29,11 +29,12 @@ use super::describe;
 use super::dictionary::Dictionary;
 use super::directory::{Directory, Source};
 use super::filter;
+use super::foreign;
 use super::format::{self, Footer, HEADER_BYTES, tag};
 use super::index::Index;
 use super::layout::SLACK_BYTES;
 use super::locator::Locator;
-use super::meta::TableMeta;
+use super::meta::{TableFormat, TableMeta};
 use super::properties::Properties;
 use super::range_section;
 
@@ -92,13 +93,19 @@ pub(crate) struct Table {
     /// The file's name in the cache.
     cache_file: u64,
     pub(super) sequence_override: Option<SequenceNumber>,
-    pub(super) footer: Footer,
+    pub(super) origin: Origin,
+    /// Of a foreign table: what its manifest says and its index amounts to.
     pub(super) properties: Properties,
     pub(super) directory: Directory,
     range_deletes: Fragments,
-    dictionary: Option<Dictionary>,
     /// Whose prefixes the filter knows.
     pub(super) prefix_extractor: PrefixExtractor,
+}
+
+/// What an open table has that depends on who wrote it.
+pub(super) enum Origin {
+    Native { footer: Footer, dictionary: Option<Dictionary> },
+    LevelDb,
 }
 
 impl fmt::Debug for Table {
@@ -124,6 +131,23 @@ impl Table {
             let what = format!("{length} bytes long, but the manifest expects {}", meta.bytes);
             return Err(Error::corruption(&path, length.min(meta.bytes), what));
         }
+        match meta.format {
+            TableFormat::Native => Table::open_native(file, path, meta, order, cache_file),
+            TableFormat::LevelDb => Table::open_leveldb(file, path, meta, order, cache_file),
+            TableFormat::RocksDb => {
+                Err(Error::incompatible(&path, "a table of RocksDB, which this build cannot read"))
+            }
+        }
+    }
+
+    fn open_native(
+        file: Arc<dyn ReadableFile>,
+        path: PathBuf,
+        meta: &TableMeta,
+        order: KeyOrder,
+        cache_file: u64,
+    ) -> Result<Table> {
+        let length = meta.bytes;
         let footer = Footer::read(&*file, length, &path)?;
         check_header(&*file, meta.id, &path)?;
         if footer.id != meta.id || footer.witness != meta.checksum {
@@ -158,18 +182,45 @@ impl Table {
             order,
             cache_file,
             sequence_override,
-            footer,
+            origin: Origin::Native { footer, dictionary },
             properties,
             directory,
             range_deletes,
-            dictionary,
             prefix_extractor,
+        })
+    }
+
+    /// A LevelDB table says nothing of itself that could be compared with what
+    /// the manifest says, but for its length.
+    fn open_leveldb(
+        file: Arc<dyn ReadableFile>,
+        path: PathBuf,
+        meta: &TableMeta,
+        order: KeyOrder,
+        cache_file: u64,
+    ) -> Result<Table> {
+        let directory = foreign::load(&*file, &path, &order)?;
+        Ok(Table {
+            file,
+            path,
+            id: meta.id,
+            cache_file,
+            sequence_override: meta.sequence_override,
+            origin: Origin::LevelDb,
+            properties: foreign::properties(meta, &order, directory.blocks()),
+            directory,
+            range_deletes: Fragments::default(),
+            prefix_extractor: PrefixExtractor::None,
+            order,
         })
     }
 
     /// An error if this build may read the table but must not rewrite it.
     pub(crate) fn check_rewritable(&self) -> Result<()> {
-        self.footer.check_rewritable(&self.path)
+        match &self.origin {
+            Origin::Native { footer, .. } => footer.check_rewritable(&self.path),
+            Origin::LevelDb => Ok(()),
+        }
     }
 
     /// The range deletes. They hide older entries, of this table too.
@@ -181,15 +232,27 @@ impl Table {
     /// Memory that index and filter take, as far as they are resident, and the
     /// range deletes and the dictionary.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let dictionary = self.dictionary.as_ref().map_or(0, Dictionary::memory_bytes);
-        self.directory.memory_bytes() + self.range_deletes.memory_bytes() + dictionary
+        let own = match &self.origin {
+            Origin::Native { dictionary, .. } => {
+                dictionary.as_ref().map_or(0, Dictionary::memory_bytes)
+            }
+            Origin::LevelDb => 0,
+        };
+        self.directory.memory_bytes() + self.range_deletes.memory_bytes() + own
     }
 
     /// How its blocks are stored, in words.
     pub(crate) fn codec_text(&self) -> String {
-        let codec = codec::name(self.properties.codec);
-        let dictionary = if self.dictionary.is_some() { "+dictionary" } else { "" };
-        format!("{codec}{dictionary}")
+        let has_dictionary = matches!(&self.origin, Origin::Native { dictionary: Some(_), .. });
+        format!("{}{}", self.codec_name(), if has_dictionary { "+dictionary" } else { "" })
+    }
+
+    /// What its blocks are compressed with; a foreign table's may differ.
+    pub(super) fn codec_name(&self) -> &'static str {
+        match &self.origin {
+            Origin::Native { .. } => codec::name(self.properties.codec),
+            Origin::LevelDb => "leveldb",
+        }
     }
 
     /// True if [`Table::begin`] asks the filter: one is there, and in memory.
@@ -216,7 +279,12 @@ impl Table {
         wanted: BlockRef,
         stored: &[u8],
     ) -> Checked<Arc<[u8]>, String> {
-        codec::open(stored, self.id, wanted.place.offset, self.dictionary.as_ref())
+        match &self.origin {
+            Origin::Native { dictionary, .. } => {
+                codec::open(stored, self.id, wanted.place.offset, dictionary.as_ref())
+            }
+            Origin::LevelDb => foreign::open_block(stored, &self.order).map_err(str::to_string),
+        }
     }
 
     fn validate(&self, wanted: BlockRef, bytes: Checked<Arc<[u8]>, String>) -> Result<Block> {
@@ -244,7 +312,7 @@ impl Table {
                 let may_straddle = self.sequence_override.is_none();
                 partitions.check(index, &block, may_straddle).map(|()| block)
             }
-            (BlockKind::Index, Directory::Resident { .. }) => {
+            (BlockKind::Index, Directory::Resident { .. } | Directory::Foreign { .. }) => {
                 unreachable!("a resident index has no partitions")
             }
         }
@@ -257,9 +325,12 @@ impl Table {
         stored: &'s [u8],
         place: BlockPlace,
     ) -> Option<StoredBlock<'s>> {
-        let is_as_stored = self.sequence_override.is_none();
-        let portable = || codec::portable(stored, self.properties.codec, self.id, place.offset);
-        is_as_stored.then(portable).flatten()
+        match &self.origin {
+            Origin::Native { .. } if self.sequence_override.is_none() => {
+                codec::portable(stored, self.properties.codec, self.id, place.offset)
+            }
+            _ => None,
+        }
     }
 
     /// The number under which this table is known to caches.
@@ -316,9 +387,11 @@ impl Table {
     /// The block from the file.
     pub(crate) fn load_block(&self, wanted: BlockRef, context: &ReadContext) -> Result<Block> {
         let is_raw = self.properties.codec == codec::TYPE_NONE || wanted.kind == BlockKind::Filter;
-        let block = match is_raw {
-            true => self.load_in_place(wanted),
-            false => self.load_through_scratch(wanted),
+        let block = match &self.origin {
+            Origin::Native { dictionary, .. } if is_raw => {
+                self.load_in_place(wanted, dictionary.as_ref())
+            }
+            _ => self.load_through_scratch(wanted),
         }?;
         context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, wanted.place.stored_bytes as u64);
@@ -327,12 +400,11 @@ impl Table {
     }
 
     /// Reads into the buffer that becomes the block, if it is stored raw.
-    fn load_in_place(&self, wanted: BlockRef) -> Result<Block> {
+    fn load_in_place(&self, wanted: BlockRef, dictionary: Option<&Dictionary>) -> Result<Block> {
         let BlockPlace { offset, stored_bytes } = wanted.place;
         let mut buffer = codec::zeroed(stored_bytes + SLACK_BYTES - TRAILER_BYTES);
         let bytes = Arc::get_mut(&mut buffer).expect("a new Arc has one owner");
         format::read_at(&*self.file, offset, &mut bytes[..stored_bytes], &self.path)?;
-        let dictionary = self.dictionary.as_ref();
         self.validate(wanted, codec::open_in_place(buffer, self.id, offset, dictionary))
     }
 

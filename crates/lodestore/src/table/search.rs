@@ -4,16 +4,19 @@
 //!
 //! resident: filter -> index -> `Need::Block(entries)`
 //! partitioned: top -> `Block(filter)` -> `Block(index)` -> `Block(entries)`
+//! LevelDB's: index -> filter of the block -> `Need::Block(entries)`
 
 use std::ops::ControlFlow;
 
 use crate::cache::BlockKind;
 use crate::key::Trailer;
+use crate::leveldb::filter::Filters;
 
 use super::LookupKey;
 use super::block::Block;
 use super::directory::Directory;
 use super::filter;
+use super::index::Index;
 use super::partitions::Partitions;
 use super::reader::{BlockRef, Table};
 
@@ -49,7 +52,31 @@ impl Table {
                     None => Need::Nothing,
                 }
             }
+            _ => self.begin_elsewhere(key),
+        }
+    }
+
+    /// Not inlined: a lookup in a resident directory is to stay short.
+    #[inline(never)]
+    fn begin_elsewhere(&self, key: &LookupKey<'_>) -> Need {
+        match &self.directory {
             Directory::Partitioned(partitions) => self.begin_in(partitions, key),
+            Directory::Resident { .. } => unreachable!("`begin` looks there itself"),
+            Directory::Foreign { index, filters } => {
+                self.begin_foreign(index, filters.as_ref(), key)
+            }
+        }
+    }
+
+    /// LevelDB's filters are for one block each, so the index comes first.
+    fn begin_foreign(&self, index: &Index, filters: Option<&Filters>, key: &LookupKey<'_>) -> Need {
+        let Some(block) = index.find(key.user_key, key.trailer_max, &self.order) else {
+            return Need::Nothing;
+        };
+        let block = BlockRef::resident(index, block);
+        match filters.is_none_or(|of| of.may_contain(block.place.offset, key.user_key)) {
+            true => Need::Block(block),
+            false => Need::Denied,
         }
     }
 
@@ -88,7 +115,9 @@ impl Table {
                 }
             }
             Directory::Partitioned(partitions) => self.through(partitions, block, key, held),
-            Directory::Resident { .. } => unreachable!("a resident index needs no partition"),
+            Directory::Resident { .. } | Directory::Foreign { .. } => {
+                unreachable!("a resident index needs no partition")
+            }
         }
     }
 
@@ -113,7 +142,7 @@ impl Table {
     fn after_end(&self, wanted: BlockRef, held: &mut Option<Held>) -> Need {
         let next = wanted.index + 1;
         match &self.directory {
-            Directory::Resident { index, .. } => {
+            Directory::Resident { index, .. } | Directory::Foreign { index, .. } => {
                 let goes_on = next < self.blocks() && index.straddles(wanted.index as usize);
                 let next = || Need::Block(BlockRef::resident(index, next as usize));
                 if goes_on { next() } else { Need::Nothing }

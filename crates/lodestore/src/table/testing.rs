@@ -15,7 +15,9 @@ use crate::range_deletes::Fragments;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 
+use super::format::Footer;
 use super::meta::TableMeta;
+use super::reader::Origin;
 use super::{BlockRef, Compression, ReadContext, Table, TableBuilder, TableSettings};
 
 pub(super) const ID: FileId = FileId(0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
@@ -115,6 +117,14 @@ fn build_whole(
 pub(super) fn open(bytes: Vec<u8>, meta: &TableMeta, order: &KeyOrder) -> Result<Arc<Table>> {
     let file = Arc::new(BytesFile(bytes));
     Table::open(file, PathBuf::from("t"), meta, order.clone(), 1).map(Arc::new)
+}
+
+/// The footer of a table of our own.
+pub(super) fn footer(table: &Table) -> &Footer {
+    match &table.origin {
+        Origin::Native { footer, .. } => footer,
+        Origin::LevelDb => unreachable!("it was built here"),
+    }
 }
 
 pub(super) fn context() -> ReadContext {

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::{InternalKey, KeyOrder, Kind, Trailer, hash, kind_of, sequence_of};
+use crate::leveldb::filter::Filters;
 use crate::prefix::prefix_hash;
 
 use super::Checked;
@@ -11,12 +12,12 @@ use super::block_builder::is_tombstone;
 use super::codec::{self, stored_checksum};
 use super::directory::Directory;
 use super::filter::{self, Filter};
-use super::format::{self, HEADER_BYTES, Witness, tag};
+use super::format::{self, Footer, HEADER_BYTES, Witness, tag};
 use super::layout::flag;
 use super::locator::Locator;
 use super::properties::Properties;
 use super::readahead::{Direction, Readahead};
-use super::reader::{BlockIndex, BlockRef, ReadContext, Table, check_header};
+use super::reader::{BlockRef, Origin, ReadContext, Table, check_header};
 
 /// What a verified table holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,30 +36,62 @@ impl Table {
     /// the order of entries, index, filter and counts.
     pub(crate) fn verify(&self, context: &ReadContext) -> Result<TableCounts> {
         let bytes = self.file.length().map_err(|e| Error::io(&self.path, "read length of", e))?;
-        check_header(&*self.file, self.id, &self.path)?;
-        if format::Footer::read(&*self.file, bytes, &self.path)? != self.footer {
-            return Err(self.wrong(self.footer.offset, "the footer has changed since opening"));
+        let (mut witness, mut walk) = (Witness::new(), Walk::default());
+        match &self.origin {
+            Origin::Native { footer, .. } => {
+                check_header(&*self.file, self.id, &self.path)?;
+                if Footer::read(&*self.file, bytes, &self.path)? != *footer {
+                    return Err(self.wrong(footer.offset, "the footer has changed since opening"));
+                }
+                self.verify_blocks(&mut walk, &mut witness, context)?;
+                self.verify_partitions(&mut witness)?;
+                self.verify_sections(footer, &mut witness)?;
+                if witness.value() != footer.witness {
+                    return Err(self.wrong(footer.offset, "the file's checksum is wrong"));
+                }
+                self.verify_counts(footer, &walk)?;
+            }
+            Origin::LevelDb => {
+                self.verify_blocks(&mut walk, &mut witness, context)?;
+                self.verify_bounds(&walk)?;
+            }
         }
-        let mut witness = Witness::new();
-        let mut walk = Walk::default();
-        let mut readahead = Readahead::default();
-        let mut locator = Locator::default();
+        let Properties { blocks, entries, tombstones, .. } = walk.found;
+        Ok(TableCounts { blocks, entries, tombstones, merges: walk.merges, bytes })
+    }
+
+    fn verify_blocks(
+        &self,
+        walk: &mut Walk,
+        witness: &mut Witness,
+        context: &ReadContext,
+    ) -> Result<()> {
+        let (mut readahead, mut locator) = (Readahead::default(), Locator::default());
         for index in 0..self.blocks() {
             let wanted = locator.locate(self, index, context)?;
             let stored = readahead.take(self, &locator, wanted, Direction::Forward, context)?;
             witness.add(stored_checksum(stored).unwrap_or(0));
             let block = self.decode_block(wanted, stored)?;
-            self.verify_block(wanted, &block, &mut walk, context)?;
+            self.verify_block(wanted, &block, walk, context)?;
         }
-        self.verify_partitions(&mut witness)?;
-        self.verify_sections(&mut witness)?;
-        if witness.value() != self.footer.witness {
-            return Err(self.wrong(self.footer.offset, "the file's checksum is wrong"));
+        Ok(())
+    }
+
+    /// Checks that what was walked lies within what the manifest says.
+    fn verify_bounds(&self, walk: &Walk) -> Result<()> {
+        let (stated, found) = (&self.properties, &walk.found);
+        let largest = InternalKey::behind(&walk.last_key, walk.last_trailer, &self.order);
+        let numbers = stated.sequence_min..=stated.sequence_max;
+        let is_within =
+            numbers.contains(&found.sequence_min) && numbers.contains(&found.sequence_max);
+        if (&found.smallest, &largest) == (&stated.smallest, &stated.largest) && is_within {
+            return Ok(());
         }
-        let merges = walk.merges;
-        self.verify_counts(walk)?;
-        let Properties { blocks, entries, tombstones, .. } = self.properties;
-        Ok(TableCounts { blocks, entries, tombstones, merges, bytes })
+        let what = format!(
+            "entries from {:?} to {largest:?}, but the manifest has {:?} to {:?}",
+            found.smallest, stated.smallest, stated.largest
+        );
+        Err(self.wrong(0, &what))
     }
 
     fn wrong(&self, offset: u64, what: &str) -> Error {
@@ -82,7 +115,7 @@ impl Table {
             if walk.locator.find(self, &walk.key, trailer, context)? != Some(wanted.index) {
                 return Err(wrong("an entry that the index does not find"));
             }
-            if self.denies(wanted.index, walk, context)? {
+            if self.denies(wanted, walk, context)? {
                 return Err(wrong("an entry that the filter denies"));
             }
             let same_key =
@@ -101,7 +134,7 @@ impl Table {
 
     /// True if the filter for block `block` denies the key of the walk, or its
     /// prefix.
-    fn denies(&self, block: BlockIndex, walk: &mut Walk, context: &ReadContext) -> Result<bool> {
+    fn denies(&self, block: BlockRef, walk: &mut Walk, context: &ReadContext) -> Result<bool> {
         let prefix = self.prefix_extractor.prefix_of(&walk.key).map(prefix_hash);
         let mut hashes = [hash(&walk.key)].into_iter().chain(prefix);
         let partitions = match &self.directory {
@@ -109,9 +142,13 @@ impl Table {
                 let denied = |filter: &Filter| hashes.any(|hash| !filter.may_contain(hash));
                 return Ok(filter.as_ref().is_some_and(denied));
             }
+            Directory::Foreign { filters, .. } => {
+                let denied = |of: &Filters| !of.may_contain(block.place.offset, &walk.key);
+                return Ok(filters.as_ref().is_some_and(denied));
+            }
             Directory::Partitioned(partitions) => partitions,
         };
-        let Some(wanted) = partitions.filter_ref(partitions.of_block(block)) else {
+        let Some(wanted) = partitions.filter_ref(partitions.of_block(block.index)) else {
             return Ok(false);
         };
         if walk.filter.as_ref().is_none_or(|filter| filter.index() != wanted.index) {
@@ -140,9 +177,9 @@ impl Table {
 
     /// Checks that the sections' checksums are right and that nothing lies
     /// between blocks, sections and footer.
-    fn verify_sections(&self, witness: &mut Witness) -> Result<()> {
+    fn verify_sections(&self, footer: &Footer, witness: &mut Witness) -> Result<()> {
         let mut end = self.directory.end().max(HEADER_BYTES as u64);
-        for section in &self.footer.sections {
+        for section in &footer.sections {
             if section.offset != end {
                 return Err(self.wrong(end, "bytes that belong to no part of the table"));
             }
@@ -153,13 +190,13 @@ impl Table {
                 return Err(self.wrong(section.offset, "a malformed filter"));
             }
         }
-        if end != self.footer.offset {
+        if end != footer.offset {
             return Err(self.wrong(end, "bytes that belong to no part of the table"));
         }
         Ok(())
     }
 
-    fn verify_counts(&self, walk: Walk) -> Result<()> {
+    fn verify_counts(&self, footer: &Footer, walk: &Walk) -> Result<()> {
         let stated = &self.properties;
         let mut found = Properties {
             order_name: stated.order_name.clone(),
@@ -168,7 +205,7 @@ impl Table {
             prefix_extractor: stated.prefix_extractor.clone(),
             family: stated.family.clone(),
             largest: InternalKey::behind(&walk.last_key, walk.last_trailer, &self.order),
-            ..walk.found
+            ..walk.found.clone()
         };
         if found.entries == 0 && !self.range_deletes().is_empty() {
             found.sequence_min = u64::MAX;
@@ -185,7 +222,7 @@ impl Table {
             return Ok(());
         }
         let what = format!("entries give {found:?}, but the table states {stated:?}");
-        Err(self.wrong(self.footer.offset, &what))
+        Err(self.wrong(footer.offset, &what))
     }
 }
 

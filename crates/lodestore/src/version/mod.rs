@@ -23,6 +23,7 @@ pub(crate) mod levels;
 mod current;
 pub(crate) mod manifest;
 
+pub(crate) use current::{Current, read as read_current};
 pub(crate) use edit::{FamilyDescriptor, VersionEdit};
 pub(crate) use level::{KeyRange, Level, ends_before};
 pub(crate) use levels::{Below, LEVELS, Version};

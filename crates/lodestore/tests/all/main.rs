@@ -6,6 +6,7 @@ mod inspect;
 mod statistics;
 mod sync_failures;
 
+mod adopt;
 mod architecture;
 mod public_api;
 mod range_deletes;

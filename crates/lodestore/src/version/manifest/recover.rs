@@ -189,7 +189,8 @@ fn foreign(fs: &Arc<dyn Fs>, directory: &Path, number: u64) -> Error {
     if ours {
         return Error::corruption(&current, 0, "the manifest's id is missing");
     }
-    let what = "this is a LevelDB or RocksDB database, which this build cannot adopt yet";
+    let what = "this is a database of LevelDB or RocksDB; `lode adopt` makes one of LevelDB ours, in \
+                place, and can be undone";
     Error::incompatible(&current, what)
 }
 

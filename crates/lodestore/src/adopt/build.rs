@@ -1,0 +1,195 @@
+//! The database of ours beside LevelDB's files: linked tables, new tables where
+//! the old ones will not do, and a first manifest.
+
+use std::path::Path;
+
+use crate::batch::FamilyId;
+use crate::budget::{Account, Charge, Item};
+use crate::compact::retain::{Below, Retain};
+use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
+use crate::db::{self, descriptor};
+use crate::error::{Error, Result};
+use crate::filename;
+use crate::key::{FileId, KeyOrder};
+use crate::merge::{MergeCursor, Source};
+use crate::options::{LevelPlace, Options};
+use crate::range_deletes::Fragments;
+use crate::scheduler::{system_random_u128, system_unix_seconds};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::table::meta::TableMeta;
+use crate::table::{TableBuilder, TableFamily, TableSettings};
+use crate::version::edit::VersionEdit;
+use crate::version::state::State;
+use crate::version::{Manifest, ManifestIdentity};
+
+use super::Adopted;
+use super::logs::{Entry, Log};
+use super::place::Place;
+use super::source::LevelDb;
+use super::tables::{Foreign, Tables};
+
+/// Entries of a log are written to a table of level 0 at this size.
+const LOG_TABLE_BYTES: usize = 64 << 20;
+
+/// Builds it all and makes it the database of `directory`, durably.
+pub(super) fn build(
+    place: &Place,
+    directory: &Path,
+    options: &Options,
+    order: &KeyOrder,
+    database: &LevelDb,
+    tables: Tables,
+    logs: Vec<Log>,
+) -> Result<Adopted> {
+    let mut build = Build::new(directory, options, order, database);
+    for foreign in &tables.kept {
+        build.link(foreign)?;
+    }
+    for group in &tables.rewritten {
+        build.rewrite(group)?;
+    }
+    for log in logs {
+        build.write_log(log)?;
+    }
+    build.finish(place)
+}
+
+struct Build<'a> {
+    directory: &'a Path,
+    options: &'a Options,
+    order: &'a KeyOrder,
+    next_number: AtomicU64,
+    added: Vec<(usize, TableMeta)>,
+    report: Adopted,
+}
+
+impl<'a> Build<'a> {
+    fn new(
+        directory: &'a Path,
+        options: &'a Options,
+        order: &'a KeyOrder,
+        database: &LevelDb,
+    ) -> Build<'a> {
+        let report = Adopted { last_sequence: database.last_sequence, ..Adopted::default() };
+        let next_number = AtomicU64::new(database.next_file_number);
+        Build { directory, options, order, next_number, added: Vec::new(), report }
+    }
+
+    /// A number that no file has.
+    fn number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn link(&mut self, foreign: &Foreign) -> Result<()> {
+        let to = filename::table_path(self.directory, foreign.meta.number);
+        db::link_or_copy(&*self.options.fs, &foreign.path, &to)?;
+        self.added.push((foreign.level, foreign.meta.clone()));
+        self.report.tables_linked += 1;
+        Ok(())
+    }
+
+    /// Writes the entries of tables of one level to new ones there.
+    fn rewrite(&mut self, group: &[Foreign]) -> Result<()> {
+        let Some(first) = group.first() else { return Ok(()) };
+        let sources = group.iter().map(|of| Source::Table(Box::new(of.table.cursor())));
+        let mut cursor = MergeCursor::new(sources.collect(), self.order.clone());
+        let family = self.options.family_options(db::DEFAULT_NAME);
+        let begin = || self.begin_table(first.level);
+        let outputs =
+            Outputs::new(&begin, family.table_bytes, Grandparents::default(), self.order.clone());
+        let mut retain = Retain::new(Vec::new(), Below::Unknown, Fragments::default());
+        let (tables, _) = write_tables(&mut cursor, &mut retain, None, outputs)?;
+        self.added.extend(tables.into_iter().map(|meta| (first.level, meta)));
+        self.report.tables_rewritten += group.len() as u64;
+        Ok(())
+    }
+
+    /// Writes what a log holds to tables of level 0: each newer than the one
+    /// before, as the log is.
+    fn write_log(&mut self, log: Log) -> Result<()> {
+        self.report.last_sequence = self.report.last_sequence.max(log.last_sequence);
+        self.report.log_entries += log.entries.len() as u64;
+        if let Some(offset) = log.torn_at {
+            let what = "ended in the middle of a record, as after a crash: LevelDB ignores it too";
+            self.report.notes.push(format!("{}: {what} (byte {offset})", log.name));
+        }
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for entry in log.entries {
+            bytes += entry.0.len() + entry.2.len();
+            part.push(entry);
+            if bytes >= LOG_TABLE_BYTES {
+                self.write_part(std::mem::take(&mut part))?;
+                bytes = 0;
+            }
+        }
+        self.write_part(part)
+    }
+
+    fn write_part(&mut self, mut entries: Vec<Entry>) -> Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        entries.sort_by(|a, b| self.order.compare_entries((&a.0, a.1), (&b.0, b.1)));
+        let mut new = self.begin_table(0)?;
+        for (key, trailer, value) in &entries {
+            new.builder.add(key, *trailer, value)?;
+        }
+        let NewTable { number, created_unix_seconds, builder } = new;
+        let meta = TableMeta { number, created_unix_seconds, ..builder.finish()? };
+        self.added.push((0, meta));
+        Ok(())
+    }
+
+    fn begin_table(&self, level: usize) -> Result<NewTable> {
+        let number = self.number();
+        let path = filename::table_path(self.directory, number);
+        let file = self.options.fs.create(&path);
+        let file = file.map_err(|error| Error::io(&path, "create", error))?;
+        let family = self.options.family_options(db::DEFAULT_NAME);
+        let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
+        let place = LevelPlace { level, base: level.max(1) };
+        let settings = TableSettings {
+            order: self.order.clone(),
+            family: Some(TableFamily {
+                id: FamilyId::DEFAULT.0,
+                name: db::DEFAULT_NAME.to_string(),
+            }),
+            ..family.table_settings(place, false, buffers)
+        };
+        let builder = TableBuilder::new(file, &path, FileId(system_random_u128()), settings)?;
+        Ok(NewTable { number, created_unix_seconds: system_unix_seconds(), builder })
+    }
+
+    /// Writes the manifest and makes the directory ours.
+    fn finish(self, place: &Place) -> Result<Adopted> {
+        let number = self.number();
+        let family = self.options.family_options(db::DEFAULT_NAME);
+        let family = descriptor(FamilyId::DEFAULT, db::DEFAULT_NAME, family);
+        let id = family.id;
+        let edit = VersionEdit {
+            families_created: vec![family],
+            tables_added: self.added.into_iter().map(|(level, meta)| (id, level, meta)).collect(),
+            last_sequence: Some(self.report.last_sequence),
+            next_file_number: Some(self.next_number.into_inner()),
+            ..VersionEdit::default()
+        };
+        let mut state = State::default();
+        let contradiction = |what: String| Error::corruption(self.directory, 0, what);
+        state.apply(&edit).map_err(contradiction)?;
+        let identity = ManifestIdentity {
+            number,
+            id: FileId(system_random_u128()),
+            database_id: FileId(system_random_u128()),
+            created_unix_seconds: system_unix_seconds(),
+            ..ManifestIdentity::default()
+        };
+        // Everything that the manifest names must be there before it is.
+        let fs = &self.options.fs;
+        let synced = fs.sync_directory(self.directory);
+        synced.map_err(|error| Error::io(self.directory, "sync directory", error))?;
+        place.record(self.report.last_sequence)?;
+        Manifest::create(fs, self.directory, identity, &state)?;
+        place.remove_leveldb_files()?;
+        Ok(self.report)
+    }
+}

@@ -1,0 +1,125 @@
+//! The entries of a block (`table/block_builder.cc`): each key as what it adds
+//! to the one before; at the end, places where keys stand whole.
+//!
+//! We only walk blocks from front to back, so the places serve as a check.
+
+use crate::coding::Reader;
+
+use super::Checked;
+
+/// Walks the entries of a decoded block.
+#[derive(Debug)]
+pub(crate) struct Entries<'b> {
+    rest: Reader<'b>,
+    key: Vec<u8>,
+}
+
+impl<'b> Entries<'b> {
+    /// `block` is what its codec gave, without type and checksum.
+    pub(crate) fn new(block: &'b [u8]) -> Checked<Entries<'b>> {
+        let (before, count) = block.split_last_chunk::<4>().ok_or("a block too short")?;
+        let restarts_bytes = (u32::from_le_bytes(*count) as usize).checked_mul(4);
+        let entries = restarts_bytes.and_then(|bytes| before.len().checked_sub(bytes));
+        let entries_bytes = entries.ok_or("a block shorter than its restart points")?;
+        let (entries, restarts) = before.split_at(entries_bytes);
+        let mut places = restarts.as_chunks::<4>().0.iter().map(|place| u32::from_le_bytes(*place));
+        if !places.clone().is_sorted()
+            || places.next_back().is_some_and(|p| p as usize > entries.len())
+        {
+            return Err("restart points that are none");
+        }
+        Ok(Entries { rest: Reader::new(entries), key: Vec::new() })
+    }
+
+    /// The next key and value, `None` behind the last.
+    pub(crate) fn next(&mut self) -> Checked<Option<(&[u8], &'b [u8])>> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let value = self.step().ok_or("a malformed entry")?;
+        Ok(Some((&self.key, value)))
+    }
+
+    fn step(&mut self) -> Option<&'b [u8]> {
+        let mut length = || usize::try_from(self.rest.varint()?).ok();
+        let (shared, own, value_bytes) = (length()?, length()?, length()?);
+        if shared > self.key.len() {
+            return None;
+        }
+        self.key.truncate(shared);
+        self.key.extend_from_slice(self.rest.bytes(own)?);
+        self.rest.bytes(value_bytes)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use crate::coding::{put_u32, put_varint};
+    use crate::key::common_prefix_bytes;
+
+    /// A block of `entries`, each `interval`-th key whole.
+    pub(crate) fn block(entries: &[(Vec<u8>, Vec<u8>)], interval: usize) -> Vec<u8> {
+        let (mut out, mut restarts, mut last) = (Vec::new(), vec![0], &[][..]);
+        for (i, (key, value)) in entries.iter().enumerate() {
+            let is_whole = i % interval == 0;
+            if is_whole && i > 0 {
+                restarts.push(out.len() as u32);
+            }
+            let shared = if is_whole { 0 } else { common_prefix_bytes(last, key) };
+            for number in [shared, key.len() - shared, value.len()] {
+                put_varint(&mut out, number as u64);
+            }
+            out.extend_from_slice(&key[shared..]);
+            out.extend_from_slice(value);
+            last = key;
+        }
+        restarts.iter().for_each(|&place| put_u32(&mut out, place));
+        put_u32(&mut out, restarts.len() as u32);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::block;
+    use super::*;
+
+    fn all(block: &[u8]) -> Checked<Vec<(Vec<u8>, Vec<u8>)>> {
+        let (mut entries, mut found) = (Entries::new(block)?, Vec::new());
+        while let Some((key, value)) = entries.next()? {
+            found.push((key.to_vec(), value.to_vec()));
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn entries_are_walked_in_their_order() {
+        let entries: Vec<_> = (0..100u32)
+            .map(|i| (format!("key{i:05}").into_bytes(), vec![i as u8; i as usize % 7]))
+            .collect();
+        for interval in [1, 2, 16, 1000] {
+            assert_eq!(all(&block(&entries, interval)).unwrap(), entries);
+        }
+        assert_eq!(all(&block(&[], 16)).unwrap(), []);
+    }
+
+    /// Whatever is cut off or changed: an error or other entries, never a
+    /// panic, and no memory for lengths that were only claimed.
+    #[test]
+    fn damaged_blocks_are_refused_or_read_within_their_bytes() {
+        let entries: Vec<_> = (0..20u8).map(|i| (vec![b'a', i], vec![i; 3])).collect();
+        let sound = block(&entries, 4);
+        for length in 0..sound.len() {
+            let _ = all(&sound[..length]);
+        }
+        for at in 0..sound.len() {
+            for value in [0, 0x7f, 0x80, 0xff] {
+                let mut damaged = sound.clone();
+                damaged[at] = value;
+                let _ = all(&damaged);
+            }
+        }
+        assert!(all(&[0xff; 4]).is_err());
+        assert!(all(&[1, 0, 0]).is_err());
+    }
+}

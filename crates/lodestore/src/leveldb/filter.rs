@@ -1,0 +1,164 @@
+//! The Bloom filters of a table (`table/filter_block.cc`, `util/bloom.cc`):
+//! one for the blocks that begin in each stretch of 2 KiB.
+
+use super::Checked;
+
+/// The entry of the meta index that leads to filters that we understand.
+pub(crate) const FILTER_NAME: &[u8] = b"filter.leveldb.BuiltinBloomFilter2";
+
+/// The filters of a table.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    bytes: Box<[u8]>,
+    /// Where in `bytes` the ends of the filters are listed.
+    ends_at: usize,
+    count: usize,
+    /// A stretch is two to the power of this long.
+    stretch_log2: u32,
+}
+
+impl Filters {
+    /// Decodes the filter block of a table.
+    pub(crate) fn decode(bytes: Vec<u8>) -> Checked<Filters> {
+        let wrong = "a malformed filter";
+        let (before, &[stretch_log2]) = bytes.split_last_chunk::<1>().ok_or(wrong)?;
+        let (offsets, ends_at) = before.split_last_chunk::<4>().ok_or(wrong)?;
+        let ends_at = u32::from_le_bytes(*ends_at) as usize;
+        let listed = offsets.get(ends_at..).ok_or(wrong)?;
+        if stretch_log2 > 32 || listed.len() % 4 != 0 {
+            return Err(wrong);
+        }
+        let count = listed.len() / 4;
+        let stretch_log2 = u32::from(stretch_log2);
+        let filters = Filters { bytes: bytes.into(), ends_at, count, stretch_log2 };
+        let is_sound = (0..count).all(|i| filters.start(i) <= filters.start(i + 1));
+        if is_sound { Ok(filters) } else { Err(wrong) }
+    }
+
+    /// Where filter `i` begins; the list's own place ends the last one.
+    fn start(&self, i: usize) -> usize {
+        let at = self.ends_at + 4 * i;
+        let bytes = self.bytes[at..at + 4].try_into().expect("four bytes");
+        u32::from_le_bytes(bytes) as usize
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// False if the block at `offset` of the file certainly lacks `user_key`.
+    pub(crate) fn may_contain(&self, offset: u64, user_key: &[u8]) -> bool {
+        let Ok(i) = usize::try_from(offset >> self.stretch_log2) else { return true };
+        if i >= self.count {
+            return true;
+        }
+        let (start, end) = (self.start(i), self.start(i + 1).min(self.ends_at));
+        match self.bytes.get(start..end) {
+            // No key was added for these blocks: they have none.
+            Some([]) => false,
+            Some(filter) => bloom_may_contain(filter, user_key),
+            None => true,
+        }
+    }
+}
+
+fn bloom_may_contain(filter: &[u8], user_key: &[u8]) -> bool {
+    let Some((&probes, bits)) = filter.split_last() else { return true };
+    let bit_count = 8 * bits.len() as u32;
+    if probes > 30 || bit_count == 0 {
+        return true; // reserved for other encodings
+    }
+    let mut hash = bloom_hash(user_key);
+    let step = hash.rotate_right(17);
+    (0..probes).all(|_| {
+        let bit = (hash % bit_count) as usize;
+        hash = hash.wrapping_add(step);
+        bits[bit / 8] & (1 << (bit % 8)) != 0
+    })
+}
+
+/// LevelDB's `Hash` (`util/hash.cc`) with the seed of its Bloom filters.
+fn bloom_hash(bytes: &[u8]) -> u32 {
+    const MULTIPLIER: u32 = 0xc6a4_a793;
+    const SEED: u32 = 0xbc9f_1d34;
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut hash = SEED ^ (bytes.len() as u32).wrapping_mul(MULTIPLIER);
+    for word in words {
+        hash = hash.wrapping_add(u32::from_le_bytes(*word)).wrapping_mul(MULTIPLIER);
+        hash ^= hash >> 16;
+    }
+    if !rest.is_empty() {
+        let last = rest.iter().rev().fold(0, |word: u32, &byte| word << 8 | u32::from(byte));
+        hash = hash.wrapping_add(last).wrapping_mul(MULTIPLIER);
+        hash ^= hash >> 24;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bloom(keys: &[&[u8]], bits_per_key: usize) -> Vec<u8> {
+        let bits = (keys.len() * bits_per_key).max(64).next_multiple_of(8);
+        let mut filter = vec![0; bits / 8];
+        for key in keys {
+            let mut hash = bloom_hash(key);
+            let step = hash.rotate_right(17);
+            for _ in 0..6 {
+                let bit = hash as usize % bits;
+                filter[bit / 8] |= 1 << (bit % 8);
+                hash = hash.wrapping_add(step);
+            }
+        }
+        filter.push(6);
+        filter
+    }
+
+    fn filters(each: &[Vec<u8>]) -> Vec<u8> {
+        let (mut out, mut starts) = (Vec::new(), Vec::new());
+        for filter in each {
+            starts.push(out.len() as u32);
+            out.extend_from_slice(filter);
+        }
+        let ends_at = out.len() as u32;
+        starts.push(ends_at);
+        starts.iter().for_each(|start| out.extend_from_slice(&start.to_le_bytes()));
+        out.push(11);
+        out
+    }
+
+    /// The filter of a stretch knows its keys, denies nearly all others, and a
+    /// stretch without keys denies all.
+    #[test]
+    fn filters_deny_what_is_not_there() {
+        let keys: Vec<Vec<u8>> = (0..200u32).map(|i| i.to_le_bytes().to_vec()).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let filters = Filters::decode(filters(&[bloom(&keys, 10), Vec::new()])).unwrap();
+        assert!(keys.iter().all(|key| filters.may_contain(100, key)));
+        let wrong = (1000..3000u32).filter(|i| filters.may_contain(0, &i.to_le_bytes())).count();
+        assert!(wrong < 100, "{wrong} of 2000 false positives");
+        assert!(!filters.may_contain(2048, keys[0]));
+        assert!(filters.may_contain(4096, b"beyond all filters"));
+    }
+
+    /// Damage makes an error or a filter that answers anything: never a panic.
+    #[test]
+    fn malformed_filters_are_refused() {
+        assert!(Filters::decode(vec![]).is_err());
+        assert!(Filters::decode(vec![0, 0, 0, 0]).is_err());
+        assert!(Filters::decode(vec![9, 0, 0, 0, 11]).is_err());
+        assert!(Filters::decode(vec![0, 0, 0, 0, 40]).is_err());
+        let sound = filters(&[bloom(&[b"a"], 10)]);
+        for at in 0..sound.len() {
+            for value in [0, 1, 0x80, 0xff] {
+                let mut damaged = sound.clone();
+                damaged[at] = value;
+                if let Ok(filters) = Filters::decode(damaged) {
+                    let _ = filters.may_contain(0, b"a");
+                    let _ = filters.may_contain(u64::MAX, b"a");
+                }
+            }
+        }
+    }
+}

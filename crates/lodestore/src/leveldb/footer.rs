@@ -1,0 +1,93 @@
+//! The end of a table, and places within it.
+
+use crate::coding::Reader;
+
+use super::Checked;
+
+/// Length of a table's footer.
+pub(crate) const FOOTER_BYTES: usize = 48;
+const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
+/// Type byte and checksum behind each stored block.
+pub(crate) const BLOCK_TRAILER_BYTES: u64 = 5;
+
+/// Where a stored block is; its type and checksum follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handle {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Handle {
+    /// Reads a handle from the front of what `reader` has left.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Handle> {
+        Some(Handle { offset: reader.varint()?, bytes: reader.varint()? })
+    }
+
+    /// The handle that `value` begins with, of a block that lies before `end`.
+    pub(crate) fn decode(value: &[u8], end: u64) -> Checked<Handle> {
+        let handle = Handle::read(&mut Reader::new(value)).ok_or("a malformed handle")?;
+        handle.end().filter(|&own| own <= end).ok_or("a block that lies outside its file")?;
+        Ok(handle)
+    }
+
+    /// Where the block ends, its checksum included.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.bytes)?.checked_add(BLOCK_TRAILER_BYTES)
+    }
+}
+
+/// What a table's last bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Footer {
+    pub(crate) meta_index: Handle,
+    pub(crate) index: Handle,
+}
+
+impl Footer {
+    /// Decodes the last bytes of a table of `file_bytes`.
+    pub(crate) fn decode(bytes: &[u8; FOOTER_BYTES], file_bytes: u64) -> Checked<Footer> {
+        let (handles, magic) = bytes.split_last_chunk::<8>().expect("a footer is longer");
+        if u64::from_le_bytes(*magic) != MAGIC {
+            return Err("not a LevelDB table: the magic number at its end is another one");
+        }
+        let end = file_bytes.saturating_sub(FOOTER_BYTES as u64);
+        let mut reader = Reader::new(handles);
+        let mut next = || {
+            let handle = Handle::read(&mut reader).ok_or("a malformed footer")?;
+            let is_inside = handle.end().is_some_and(|own| own <= end);
+            is_inside.then_some(handle).ok_or("a footer that points outside its file")
+        };
+        Ok(Footer { meta_index: next()?, index: next()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coding::put_varint;
+
+    fn footer(numbers: [u64; 4]) -> [u8; FOOTER_BYTES] {
+        let mut bytes = Vec::new();
+        numbers.iter().for_each(|&number| put_varint(&mut bytes, number));
+        bytes.resize(40, 0);
+        bytes.extend_from_slice(&MAGIC.to_le_bytes());
+        bytes.try_into().unwrap()
+    }
+
+    #[test]
+    fn a_footer_says_where_both_indexes_are() {
+        let found = Footer::decode(&footer([100, 8, 113, 30]), 1000).unwrap();
+        assert_eq!(found.meta_index, Handle { offset: 100, bytes: 8 });
+        assert_eq!(found.index, Handle { offset: 113, bytes: 30 });
+    }
+
+    #[test]
+    fn a_footer_of_something_else_is_refused() {
+        let mut other = footer([100, 8, 113, 30]);
+        other[47] ^= 1;
+        assert!(Footer::decode(&other, 1000).is_err());
+        assert!(Footer::decode(&footer([100, 8, 113, 900]), 1000).is_err());
+        assert!(Footer::decode(&footer([u64::MAX, 8, 113, 30]), 1000).is_err());
+        assert!(Footer::decode(&footer([0, u64::MAX - 4, 113, 30]), 1000).is_err());
+    }
+}

@@ -1,0 +1,235 @@
+//! Records of a log or manifest file (`db/log_writer.cc`).
+//!
+//! Blocks of 32 KiB hold fragments: masked checksum of type and bytes (4),
+//! length (2), type (1), bytes. A record is one whole fragment, or a first, any
+//! middle ones and a last. The end of a block that has no room for a fragment's
+//! head is filled with zeros.
+//!
+//! A file that ends in the middle of a record was cut off by a crash: the
+//! record was never acknowledged as synced, and LevelDB ignores it too. Damage
+//! before that is an error: what LevelDB would silently leave out may matter.
+
+use super::masked_crc32c;
+
+const BLOCK_BYTES: usize = 32 << 10;
+const HEAD_BYTES: usize = 7;
+
+const ZERO: u8 = 0;
+const WHOLE: u8 = 1;
+const FIRST: u8 = 2;
+const MIDDLE: u8 = 3;
+const LAST: u8 = 4;
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damage {
+    pub(crate) offset: u64,
+    pub(crate) what: &'static str,
+}
+
+/// Reads the records of a file, all of whose bytes are given.
+#[derive(Debug)]
+pub(crate) struct Records<'f> {
+    file: &'f [u8],
+    at: usize,
+    record: Vec<u8>,
+    /// Where the file was cut off, once that was met.
+    torn_at: Option<u64>,
+}
+
+/// A piece of a record.
+struct Fragment<'f> {
+    kind: u8,
+    bytes: &'f [u8],
+    offset: usize,
+}
+
+impl<'f> Records<'f> {
+    pub(crate) fn new(file: &'f [u8]) -> Records<'f> {
+        Records { file, at: 0, record: Vec::new(), torn_at: None }
+    }
+
+    /// Where the file ends in the middle of a record; known once
+    /// [`Records::next`] has given `None`.
+    pub(crate) fn torn_at(&self) -> Option<u64> {
+        self.torn_at
+    }
+
+    /// The next record and where it begins.
+    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], u64)>, Damage> {
+        self.record.clear();
+        let mut start = None;
+        loop {
+            let Some(Fragment { kind, bytes, offset }) = self.fragment()? else {
+                self.torn_at = self.torn_at.or(start);
+                return Ok(None);
+            };
+            let damage = |what| Err(Damage { offset: offset as u64, what });
+            match (kind, start) {
+                // Old writers left a first fragment without bytes at the end of
+                // a block, and began anew in the next one.
+                (WHOLE | FIRST, Some(_)) if !self.record.is_empty() => {
+                    return damage("a record that begins within another");
+                }
+                (WHOLE | FIRST, _) => start = Some(offset as u64),
+                (MIDDLE | LAST, Some(_)) => {}
+                (MIDDLE | LAST, None) => return damage("a record without a beginning"),
+                _ => return damage("a fragment of an unknown type"),
+            }
+            self.record.extend_from_slice(bytes);
+            if let (WHOLE | LAST, Some(start)) = (kind, start) {
+                return Ok(Some((&self.record, start)));
+            }
+        }
+    }
+
+    /// The next fragment; `None` at the end, or where the file was cut off.
+    fn fragment(&mut self) -> Result<Option<Fragment<'f>>, Damage> {
+        loop {
+            let left = BLOCK_BYTES - self.at % BLOCK_BYTES;
+            if left < HEAD_BYTES {
+                self.at += left;
+            }
+            let offset = self.at;
+            let block_end = (offset - offset % BLOCK_BYTES + BLOCK_BYTES).min(self.file.len());
+            let rest = self.file.get(offset..block_end).unwrap_or_default();
+            let Some((head, rest)) = rest.split_first_chunk::<HEAD_BYTES>() else {
+                self.torn_at = (!rest.is_empty()).then_some(offset as u64);
+                return Ok(None);
+            };
+            let (kind, length) = (head[6], usize::from(u16::from_le_bytes([head[4], head[5]])));
+            if kind == ZERO && length == 0 {
+                // Room that was made and never used.
+                self.at = block_end;
+                continue;
+            }
+            let Some(bytes) = rest.get(..length) else {
+                if block_end < self.file.len() {
+                    let what = "a fragment that is longer than its block";
+                    return Err(Damage { offset: offset as u64, what });
+                }
+                self.torn_at = Some(offset as u64);
+                return Ok(None);
+            };
+            let stored = u32::from_le_bytes(head[..4].try_into().expect("four bytes"));
+            if masked_crc32c(&self.file[offset + 6..offset + HEAD_BYTES + length]) != stored {
+                return Err(Damage { offset: offset as u64, what: "wrong checksum of a record" });
+            }
+            self.at = offset + HEAD_BYTES + length;
+            return Ok(Some(Fragment { kind, bytes, offset }));
+        }
+    }
+}
+
+/// Appends `record` to the bytes of a log file, as LevelDB writes it.
+#[cfg(test)]
+pub(crate) fn append(file: &mut Vec<u8>, record: &[u8]) {
+    let (mut rest, mut is_first) = (record, true);
+    loop {
+        let left = BLOCK_BYTES - file.len() % BLOCK_BYTES;
+        if left < HEAD_BYTES {
+            file.resize(file.len() + left, 0);
+            continue;
+        }
+        let (bytes, after) = rest.split_at(rest.len().min(left - HEAD_BYTES));
+        let kind = match (is_first, after.is_empty()) {
+            (true, true) => WHOLE,
+            (true, false) => FIRST,
+            (false, false) => MIDDLE,
+            (false, true) => LAST,
+        };
+        let start = file.len();
+        file.extend_from_slice(&[0; 4]);
+        file.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+        file.push(kind);
+        file.extend_from_slice(bytes);
+        let checksum = masked_crc32c(&file[start + 6..]);
+        file[start..start + 4].copy_from_slice(&checksum.to_le_bytes());
+        (rest, is_first) = (after, false);
+        if rest.is_empty() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(records: &[Vec<u8>]) -> Vec<u8> {
+        let mut file = Vec::new();
+        records.iter().for_each(|record| append(&mut file, record));
+        file
+    }
+
+    fn read(file: &[u8]) -> (Vec<Vec<u8>>, Result<Option<u64>, Damage>) {
+        let (mut records, mut found) = (Records::new(file), Vec::new());
+        loop {
+            match records.next() {
+                Ok(Some((record, _))) => found.push(record.to_vec()),
+                Ok(None) => return (found, Ok(records.torn_at())),
+                Err(damage) => return (found, Err(damage)),
+            }
+        }
+    }
+
+    /// Records of all lengths around the end of a block.
+    fn records() -> Vec<Vec<u8>> {
+        let lengths = [0, 1, 100, 32_761, 32_762, 5, 100_000, 0, 32_748, 0, 1, 65_522, 7];
+        lengths.iter().enumerate().map(|(i, &length)| vec![i as u8; length]).collect()
+    }
+
+    #[test]
+    fn records_are_read_back_whatever_their_length() {
+        let records = records();
+        assert_eq!(read(&file(&records)), (records, Ok(None)));
+        assert_eq!(read(&[]), (vec![], Ok(None)));
+    }
+
+    /// A file that was cut off anywhere gives the records before that, and says
+    /// where it was cut, unless that was between two records.
+    #[test]
+    fn a_file_that_was_cut_off_gives_what_came_before() {
+        let records = vec![vec![1; 10], vec![2; 40_000], vec![3; 5]];
+        let whole = file(&records);
+        let ends = [17, whole.len() - 12, whole.len()];
+        for length in (0..100).chain(32_760..32_800).chain(39_990..whole.len() + 1) {
+            let (found, torn) = read(&whole[..length]);
+            let sound = ends.iter().filter(|&&end| end <= length).count();
+            assert_eq!(found, records[..sound], "{length}");
+            let is_at_end = length == 0 || ends.contains(&length);
+            assert_eq!(torn.unwrap().is_none(), is_at_end, "{length}");
+        }
+    }
+
+    /// A changed byte with sound bytes behind it is damage, and it is said
+    /// where; in what nobody wrote yet it is none.
+    #[test]
+    fn damage_is_named_with_its_place() {
+        let records = vec![vec![1; 10], vec![2; 10], vec![3; 10]];
+        let whole = file(&records);
+        for at in 17..34 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x40;
+            let (found, outcome) = read(&damaged);
+            assert_eq!(found, records[..1], "{at}");
+            // A length that leads behind the end looks like a file cut off.
+            match outcome {
+                Err(damage) => assert_eq!(damage.offset, 17),
+                Ok(torn) => assert!(torn == Some(17) && (21..=22).contains(&at), "{at}"),
+            }
+        }
+        let mut roomy = whole;
+        roomy.resize(40_000, 0);
+        assert_eq!(read(&roomy), (records, Ok(None)));
+    }
+
+    /// Fragments in an order that no writer makes.
+    #[test]
+    fn fragments_out_of_order_are_refused() {
+        let mut file = file(&[vec![7; 40_000]]);
+        let (first, last) = (file[..BLOCK_BYTES].to_vec(), file.split_off(BLOCK_BYTES));
+        assert!(read(&last).1.is_err());
+        assert!(read(&[first.clone(), first].concat()).1.is_err());
+    }
+}

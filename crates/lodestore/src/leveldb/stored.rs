@@ -1,0 +1,152 @@
+//! A stored block: its bytes, perhaps compressed, a type byte and a checksum.
+//!
+//! | type | codec |
+//! |---|---|
+//! | 0 | none |
+//! | 1 | Snappy |
+//! | 2 | Zstandard; or zlib, in Minecraft's fork: their first bytes differ |
+//! | 4 | deflate without a header, in Minecraft's fork |
+
+use std::io::Read;
+
+use super::{Checked, masked_crc32c};
+
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// A block may be so long when decompressed, whatever is stored,
+const RAW_BYTES_FREE: usize = 64 << 20;
+/// or else so many times as long as what is stored.
+const RATIO_MAX: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Codec {
+    None,
+    Snappy,
+    Zstd,
+    Zlib,
+    Deflate,
+}
+
+/// Checks `stored`, type byte and checksum included, and replaces what is in
+/// `raw` by what it holds.
+pub(crate) fn open(stored: &[u8], raw: &mut Vec<u8>) -> Checked<()> {
+    let (covered, checksum) = stored.split_last_chunk::<4>().ok_or("a block too short")?;
+    let (&type_byte, payload) = covered.split_last().ok_or("a block too short")?;
+    if masked_crc32c(covered) != u32::from_le_bytes(*checksum) {
+        return Err("wrong checksum of a block");
+    }
+    let codec = codec(type_byte, payload).ok_or("a block of an unknown compression type")?;
+    raw.clear();
+    let bytes_max = RAW_BYTES_FREE.max(payload.len().saturating_mul(RATIO_MAX));
+    match codec {
+        Codec::None => raw.extend_from_slice(payload),
+        Codec::Snappy => snappy(payload, raw, bytes_max)?,
+        Codec::Zstd => read(zstd::stream::read::Decoder::new(payload).ok(), raw, bytes_max)?,
+        Codec::Zlib => read(Some(flate2::read::ZlibDecoder::new(payload)), raw, bytes_max)?,
+        Codec::Deflate => read(Some(flate2::read::DeflateDecoder::new(payload)), raw, bytes_max)?,
+    }
+    Ok(())
+}
+
+fn codec(type_byte: u8, payload: &[u8]) -> Option<Codec> {
+    Some(match type_byte {
+        0 => Codec::None,
+        1 => Codec::Snappy,
+        2 if payload.starts_with(&ZSTD_MAGIC) => Codec::Zstd,
+        2 => Codec::Zlib,
+        4 => Codec::Deflate,
+        _ => return None,
+    })
+}
+
+fn snappy(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
+    let wrong = "a block that Snappy cannot decompress";
+    let length = snap::raw::decompress_len(payload).map_err(|_| wrong)?;
+    if length > bytes_max {
+        return Err("a block that claims to be far longer than what is stored");
+    }
+    raw.resize(length, 0);
+    let found = snap::raw::Decoder::new().decompress(payload, raw).map_err(|_| wrong)?;
+    if found == length { Ok(()) } else { Err(wrong) }
+}
+
+/// Reads `decoder` to its end, but no further than `bytes_max`.
+fn read(decoder: Option<impl Read>, raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
+    let decoder = decoder.ok_or("no memory to decompress a block")?;
+    let read = decoder.take(bytes_max as u64 + 1).read_to_end(raw);
+    read.map_err(|_| "a block that does not decompress")?;
+    if raw.len() > bytes_max {
+        return Err("a block far longer than what is stored");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn stored(payload: Vec<u8>, type_byte: u8) -> Vec<u8> {
+        let mut stored = payload;
+        stored.push(type_byte);
+        let checksum = masked_crc32c(&stored);
+        stored.extend_from_slice(&checksum.to_le_bytes());
+        stored
+    }
+
+    fn packed(raw: &[u8]) -> Vec<Vec<u8>> {
+        let level = flate2::Compression::fast();
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), level);
+        zlib.write_all(raw).unwrap();
+        let mut deflate = flate2::write::DeflateEncoder::new(Vec::new(), level);
+        deflate.write_all(raw).unwrap();
+        vec![
+            stored(raw.to_vec(), 0),
+            stored(snap::raw::Encoder::new().compress_vec(raw).unwrap(), 1),
+            stored(zstd::bulk::compress(raw, 1).unwrap(), 2),
+            stored(zlib.finish().unwrap(), 2),
+            stored(deflate.finish().unwrap(), 4),
+        ]
+    }
+
+    /// All codecs of LevelDB and its dialects, also where one type byte stands
+    /// for two of them.
+    #[test]
+    fn every_codec_gives_the_block_back() {
+        for length in [0, 1, 4096, 3 << 20] {
+            let raw: Vec<u8> = (0..length).map(|i| (i / 5 % 251) as u8).collect();
+            for (i, stored) in packed(&raw).iter().enumerate() {
+                let mut found = vec![7; 3];
+                open(stored, &mut found).unwrap();
+                assert!(found == raw, "codec {i}, {length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn a_byte_that_changed_is_noticed() {
+        let raw = vec![b'x'; 300];
+        for stored in packed(&raw) {
+            for at in 0..stored.len() {
+                let mut damaged = stored.clone();
+                damaged[at] ^= 0x10;
+                assert!(open(&damaged, &mut Vec::new()).is_err());
+            }
+            assert!(open(&stored[1..], &mut Vec::new()).is_err());
+        }
+        assert!(open(&stored(vec![1, 2, 3], 3), &mut Vec::new()).is_err());
+        assert!(open(&[0; 4], &mut Vec::new()).is_err());
+    }
+
+    /// What claims to be huge, or is, is refused before it fills memory.
+    #[test]
+    fn decompression_bombs_are_refused() {
+        let claims = stored(vec![0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0], 1);
+        assert!(open(&claims, &mut Vec::new()).is_err());
+        let zeros = vec![0; RAW_BYTES_FREE + 1];
+        let bomb = stored(zstd::bulk::compress(&zeros, 1).unwrap(), 2);
+        let mut raw = Vec::new();
+        assert!(open(&bomb, &mut raw).is_err());
+        assert!(raw.capacity() <= 4 * RAW_BYTES_FREE);
+    }
+}
