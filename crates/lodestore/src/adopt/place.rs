@@ -114,7 +114,8 @@ impl Place {
         for (name, _) in &database.files {
             db::link_or_copy(&*self.fs, &self.directory.join(name), &self.folder.join(name))?;
         }
-        Ok(())
+        // Files of ours without it would be taken for somebody else's.
+        self.sync(&self.folder)
     }
 
     /// Says that the folder is whole, durably.

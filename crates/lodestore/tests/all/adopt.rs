@@ -260,11 +260,11 @@ fn adoption_and_return_survive_a_crash_at_every_step() {
     let there = |fs: &MemFs| drop(adopt(ROOT, &options(fs, "filters")));
     let steps = total(&there);
     for step in 0..steps {
-        for seed in 0..3 {
+        for seed in 0..4 {
             let fs = disk(&files);
             fs.stop_after(fs.operations() + step);
             there(&fs);
-            let fs = if seed == 0 { fs.kill() } else { fs.crash(seed) };
+            let fs = if seed == 0 { fs.kill() } else { fs.crash(step * 8 + seed) };
             settle(&fs, &files, step);
         }
     }
@@ -274,12 +274,12 @@ fn adoption_and_return_survive_a_crash_at_every_step() {
         back(fs);
     });
     for step in steps..both {
-        for seed in 0..3 {
+        for seed in 0..4 {
             let fs = disk(&files);
             fs.stop_after(fs.operations() + step);
             there(&fs);
             back(&fs);
-            let fs = if seed == 0 { fs.kill() } else { fs.crash(seed) };
+            let fs = if seed == 0 { fs.kill() } else { fs.crash(step * 8 + seed) };
             settle(&fs, &files, step);
         }
     }
