@@ -210,6 +210,10 @@ impl WritableFile for LimitedFile {
         self.file.preallocate(length)
     }
 
+    fn write_back(&mut self, offset: u64, length: u64) {
+        self.file.write_back(offset, length);
+    }
+
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.file.truncate(length)
     }

@@ -212,6 +212,10 @@ impl WritableFile for TraceFile {
         self.trace.changing("map", &self.path, 0, || self.inner.preallocate_mapped(length))
     }
 
+    fn write_back(&mut self, offset: u64, length: u64) {
+        self.inner.write_back(offset, length);
+    }
+
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.trace.changing("truncate", &self.path, length, || self.inner.truncate(length))
     }

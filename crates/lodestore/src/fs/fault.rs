@@ -358,6 +358,10 @@ impl WritableFile for FaultWriter {
         self.inner.preallocate_mapped(length)
     }
 
+    fn write_back(&mut self, offset: u64, length: u64) {
+        self.inner.write_back(offset, length);
+    }
+
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.fs.check(Operation::Truncate, &self.path)?;
         self.inner.truncate(length)

@@ -197,6 +197,13 @@ pub trait WritableFile: Send + Debug {
         self.preallocate(length)
     }
 
+    /// Lets the device begin with what was appended from `offset` on, without
+    /// waiting for it: later there is less to sync at once, and memory that can
+    /// be given up sooner. A hint: it promises nothing.
+    fn write_back(&mut self, offset: u64, length: u64) {
+        let _ = (offset, length);
+    }
+
     /// Cuts the file to `length` and continues there. Needs
     /// [`Capabilities::truncation`].
     fn truncate(&mut self, length: u64) -> io::Result<()>;

@@ -97,6 +97,8 @@ impl Fs for OsFs {
     fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         use std::os::unix::fs::OpenOptionsExt;
         let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
+        // Nobody will read what writing the file has left in the page cache.
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(Arc::new(direct::DirectFile(file)))
     }
 
@@ -244,6 +246,16 @@ impl WritableFile for OsWriter {
         }
         self.mapping = Mapping::new(&self.file, length.max(there));
         Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_back(&mut self, offset: u64, length: u64) {
+        use std::os::fd::AsRawFd;
+        let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
+        let descriptor = self.file.as_raw_fd();
+        // SAFETY: the descriptor is open for as long as `self.file` lives, and the
+        // call takes nothing else. Whether it fails changes nothing: see the trait.
+        unsafe { libc::sync_file_range(descriptor, offset, length, libc::SYNC_FILE_RANGE_WRITE) };
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {

@@ -74,6 +74,7 @@ impl TableBuilder {
             buffer: Vec::new(),
             buffer_bytes_max: settings.buffers.buffer_bytes(WRITE_BYTES),
             written: 0,
+            begun: 0,
         };
         out.buffer.extend_from_slice(&encode_header(id));
         let directory = DirectoryBuilder::new(&settings);
@@ -374,7 +375,12 @@ struct Output {
     /// The buffer is appended to the file when it has this many.
     buffer_bytes_max: usize,
     written: u64,
+    /// Up to here the device was told to begin.
+    begun: u64,
 }
+
+/// So much is appended before the device is told to begin with it.
+const WRITE_BACK_BYTES: u64 = 1 << 20;
 
 impl Output {
     /// Where the next byte goes.
@@ -411,6 +417,11 @@ impl Output {
         let appended = self.file.append(bytes);
         appended.map_err(|error| Error::io(&self.path, "append to", error))?;
         self.written += bytes.len() as u64;
+        let waiting = self.written - self.begun;
+        if waiting >= WRITE_BACK_BYTES {
+            self.file.write_back(self.begun, waiting);
+            self.begun = self.written;
+        }
         Ok(())
     }
 
