@@ -248,13 +248,15 @@ impl Picker<'_> {
         by_count.max(bytes / self.limits.level1_bytes.max(1) as f64)
     }
 
-    /// True if a group of level 0 has half of the tables that start a compaction
-    /// and little below, so that readers meet one run and not some. At work that
-    /// is half of its size: each such compaction makes what is below three times
-    /// as large or more, so there are few. At rest it is four times its size:
-    /// about what the compaction costs that would come later.
+    /// True if a group of level 0 has little below, so that readers meet one run
+    /// and not some. At work that is half of its size, and it has half of the
+    /// tables that start a compaction: each such compaction makes what is below
+    /// three times as large or more, so there are few. At rest it is four times its
+    /// size, about what the compaction costs that would come later, and a quarter
+    /// of the tables is enough.
     fn is_cheap(&self, group: &[Arc<TableFile>]) -> bool {
-        let count_min = self.limits.level0_files.div_ceil(2).max(2);
+        let part = if self.limits.at_rest { 4 } else { 2 };
+        let count_min = self.limits.level0_files.div_ceil(part).max(2);
         if group.len() < count_min || self.running.has_any(group) {
             return false;
         }

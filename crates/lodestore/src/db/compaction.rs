@@ -14,7 +14,7 @@ use crate::key::{SEQUENCE_MAX, SequenceNumber};
 use crate::latency::Operation;
 use crate::limiter::Purpose;
 use crate::merge::{LevelCursor, MergeCursor, Source};
-use crate::options::LevelPlace;
+use crate::options::{FamilyOptions, LevelPlace};
 use crate::range_deletes::Fragments;
 use crate::stats::{Counter, LevelTraffic, Statistics};
 use crate::sync::Arc;
@@ -92,11 +92,19 @@ pub(crate) fn limits(family: &FamilyCore) -> Limits {
     Limits {
         tombstones,
         level0_files: options.level0_compaction_files,
-        level1_bytes: options.level1_bytes,
+        level1_bytes: level1_bytes(&options),
         multiplier: options.level_multiplier,
         table_bytes: options.table_bytes,
         at_rest: false,
     }
+}
+
+/// What the sizes of levels grow from: no more than what level 0 gathers before it
+/// is compacted. A larger unit would have each compaction rewrite many times what
+/// it takes down.
+fn level1_bytes(options: &FamilyOptions) -> u64 {
+    let gathered = options.memtable_bytes.saturating_mul(options.level0_compaction_files);
+    options.level1_bytes.min(gathered as u64)
 }
 
 impl Engine {

@@ -282,7 +282,8 @@ pub struct FamilyOptions {
     pub debt_slowdown_bytes: u64,
     /// The same, at which writers wait.
     pub debt_stop_bytes: u64,
-    /// Target size of the first level below level 0.
+    /// Target size of the first level below level 0; what level 0 gathers, in full
+    /// memtables, if that is less.
     pub level1_bytes: u64,
     /// How many times larger each further level is.
     pub level_multiplier: u32,
@@ -314,7 +315,7 @@ impl Default for FamilyOptions {
             filter_bits_per_key_bottommost: None,
             partition_bytes: None,
             table_bytes: 64 << 20,
-            level0_compaction_files: 4,
+            level0_compaction_files: 8,
             level0_slowdown_files: 20,
             level0_stop_files: 36,
             debt_slowdown_bytes: 64 << 30,

@@ -81,7 +81,7 @@ fn a_change_is_made_as_a_whole_or_refused_by_name() -> Result<(), Error> {
         assert!(error.contains(expected), "{error}");
         assert_eq!(db.options().to_text(), before, "{expected}");
     }
-    db.set_family_options(&[("level0_slowdown_files", "5"), ("level0_stop_files", "10")])?;
+    db.set_family_options(&[("level0_slowdown_files", "9"), ("level0_stop_files", "10")])?;
     assert_eq!(db.family_options().level0_stop_files, 10, "together they make sense");
     Ok(())
 }
