@@ -1,6 +1,6 @@
 //! The program `lode`: benchmarks and tools for Lodestore databases.
 //!
-//! A verb is a file: `adopt`, `bench`, `db/*`, `generate`, `pulse`, `top`, `completions`. This one reads the command
+//! A verb is a file: `adopt`, `bench`, `db/*`, `export`, `generate`, `pulse`, `top`, `completions`. This one reads the command
 //! line, runs a verb and turns what came of it into an exit code.
 
 mod failure;
@@ -13,6 +13,7 @@ mod adopt;
 mod bench;
 mod completions;
 mod db;
+mod export;
 mod generate;
 mod pulse;
 mod top;
@@ -45,6 +46,9 @@ enum Verb {
     Adopt(adopt::Adopt),
     /// Read and change a database
     Db(db::Database),
+    /// Write what a database holds for another engine
+    #[command(after_help = export::HELP)]
+    Export(export::Export),
     /// Make records to load
     #[command(subcommand)]
     Gen(generate::Generate),
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Bench(bench) => bench::run(&bench),
         Verb::Adopt(adopt) => adopt::run(&adopt),
         Verb::Db(database) => db::run(&database),
+        Verb::Export(export) => export::run(&export),
         Verb::Gen(what) => generate::run(&what),
         Verb::Pulse(pulse) => pulse::run(&pulse),
         Verb::Top(top) => top::run(&top),

@@ -107,6 +107,7 @@ pub mod repair;
 
 // A LevelDB directory becomes one of ours, and goes back.
 pub mod adopt;
+pub mod export;
 
 // Single steps of these paths, for the micro-benchmarks and for fuzzing.
 #[cfg(feature = "internals")]

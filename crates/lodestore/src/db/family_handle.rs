@@ -3,6 +3,8 @@
 
 use crate::batch::{FamilyId, WriteBatch};
 use crate::error::Result;
+use crate::fs::Fs;
+use crate::key::KeyOrder;
 use crate::latency::Operation;
 use crate::options::{FamilyOptions, IngestOptions, WriteOptions};
 use crate::sync::Arc;
@@ -342,6 +344,16 @@ impl Family {
     /// The names that [`Family::property`] knows, aliases apart.
     pub fn property_names() -> impl Iterator<Item = String> {
         super::properties::property_names()
+    }
+
+    /// The file system of the database.
+    pub(crate) fn fs(&self) -> &Arc<dyn Fs> {
+        &self.core.shared.fs
+    }
+
+    /// The order of its keys.
+    pub(crate) fn order(&self) -> &KeyOrder {
+        self.core.order()
     }
 
     /// The options that hold now.

@@ -3,7 +3,8 @@
 //!
 //! We only walk blocks from front to back, so the places serve as a check.
 
-use crate::coding::Reader;
+use crate::coding::{Reader, put_u32, put_varint};
+use crate::key::common_prefix_bytes;
 
 use super::Checked;
 
@@ -52,37 +53,76 @@ impl<'b> Entries<'b> {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod testing {
-    use crate::coding::{put_u32, put_varint};
-    use crate::key::common_prefix_bytes;
+/// Writes the entries of a block.
+#[derive(Debug)]
+pub(crate) struct BlockWriter {
+    bytes: Vec<u8>,
+    /// Where keys stand whole.
+    places: Vec<u32>,
+    last: Vec<u8>,
+    /// Every so many keys one stands whole.
+    interval: usize,
+    count: usize,
+}
 
-    /// A block of `entries`, each `interval`-th key whole.
-    pub(crate) fn block(entries: &[(Vec<u8>, Vec<u8>)], interval: usize) -> Vec<u8> {
-        let (mut out, mut restarts, mut last) = (Vec::new(), vec![0], &[][..]);
-        for (i, (key, value)) in entries.iter().enumerate() {
-            let is_whole = i % interval == 0;
-            if is_whole && i > 0 {
-                restarts.push(out.len() as u32);
-            }
-            let shared = if is_whole { 0 } else { common_prefix_bytes(last, key) };
-            for number in [shared, key.len() - shared, value.len()] {
-                put_varint(&mut out, number as u64);
-            }
-            out.extend_from_slice(&key[shared..]);
-            out.extend_from_slice(value);
-            last = key;
+impl BlockWriter {
+    pub(crate) fn new(interval: usize) -> BlockWriter {
+        BlockWriter { bytes: Vec::new(), places: vec![0], last: Vec::new(), interval, count: 0 }
+    }
+
+    /// Adds a key that comes after all before it.
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
+        let is_whole = self.count.is_multiple_of(self.interval);
+        if is_whole && self.count > 0 {
+            self.places.push(self.bytes.len() as u32);
         }
-        restarts.iter().for_each(|&place| put_u32(&mut out, place));
-        put_u32(&mut out, restarts.len() as u32);
-        out
+        let shared = if is_whole { 0 } else { common_prefix_bytes(&self.last, key) };
+        for number in [shared, key.len() - shared, value.len()] {
+            put_varint(&mut self.bytes, number as u64);
+        }
+        self.bytes.extend_from_slice(&key[shared..]);
+        self.bytes.extend_from_slice(value);
+        self.last.truncate(shared);
+        self.last.extend_from_slice(&key[shared..]);
+        self.count += 1;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The key that was added last.
+    pub(crate) fn last(&self) -> &[u8] {
+        &self.last
+    }
+
+    /// How long the block is if it ends here.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() + 4 * self.places.len() + 4
+    }
+
+    /// The block, and begins the next one.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        let mut block = std::mem::take(&mut self.bytes);
+        self.places.iter().for_each(|&place| put_u32(&mut block, place));
+        put_u32(&mut block, self.places.len() as u32);
+        *self = BlockWriter::new(self.interval);
+        block
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::testing::block;
     use super::*;
+
+    fn block(entries: &[(Vec<u8>, Vec<u8>)], interval: usize) -> Vec<u8> {
+        let mut writer = BlockWriter::new(interval);
+        entries.iter().for_each(|(key, value)| writer.add(key, value));
+        let length = writer.len();
+        let block = writer.finish();
+        assert_eq!((block.len(), writer.is_empty()), (length, true));
+        block
+    }
 
     fn all(block: &[u8]) -> Checked<Vec<(Vec<u8>, Vec<u8>)>> {
         let (mut entries, mut found) = (Entries::new(block)?, Vec::new());

@@ -1,8 +1,6 @@
 //! A record of a manifest (`db/version_edit.cc`): what changed.
 
-use crate::coding::Reader;
-#[cfg(test)]
-use crate::coding::{put_slice, put_varint};
+use crate::coding::{Reader, put_slice, put_varint};
 
 use super::Checked;
 
@@ -81,7 +79,6 @@ impl Edit {
     }
 
     /// The record that says this.
-    #[cfg(test)]
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if let Some(name) = &self.comparator {

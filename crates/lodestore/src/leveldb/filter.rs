@@ -62,6 +62,71 @@ impl Filters {
     }
 }
 
+/// Writes the filters of a table.
+#[derive(Debug)]
+pub(crate) struct FilterWriter {
+    bits_per_key: usize,
+    bytes: Vec<u8>,
+    starts: Vec<u32>,
+    /// Hashes of the keys of blocks that begin in the stretch.
+    hashes: Vec<u32>,
+}
+
+/// LevelDB's stretches are 2 KiB long.
+const STRETCH_LOG2: u32 = 11;
+
+impl FilterWriter {
+    pub(crate) fn new(bits_per_key: usize) -> FilterWriter {
+        let (bytes, starts, hashes) = (Vec::new(), Vec::new(), Vec::new());
+        FilterWriter { bits_per_key, bytes, starts, hashes }
+    }
+
+    /// The keys from here on are of a block that begins at `offset`.
+    pub(crate) fn begin_block(&mut self, offset: u64) {
+        while ((self.starts.len() as u64) << STRETCH_LOG2) + (1 << STRETCH_LOG2) <= offset {
+            self.end_stretch();
+        }
+    }
+
+    pub(crate) fn add(&mut self, user_key: &[u8]) {
+        self.hashes.push(bloom_hash(user_key));
+    }
+
+    fn end_stretch(&mut self) {
+        self.starts.push(self.bytes.len() as u32);
+        if self.hashes.is_empty() {
+            return;
+        }
+        // 0.69 is about the logarithm of 2, which makes most of so many bits.
+        let probes = (self.bits_per_key * 69 / 100).clamp(1, 30);
+        let bits = (self.hashes.len() * self.bits_per_key).max(64).next_multiple_of(8);
+        let begin = self.bytes.len();
+        self.bytes.resize(begin + bits / 8, 0);
+        for mut hash in self.hashes.drain(..) {
+            let step = hash.rotate_right(17);
+            for _ in 0..probes {
+                let bit = hash as usize % bits;
+                self.bytes[begin + bit / 8] |= 1 << (bit % 8);
+                hash = hash.wrapping_add(step);
+            }
+        }
+        self.bytes.push(probes as u8);
+    }
+
+    /// The filter block.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        if !self.hashes.is_empty() {
+            self.end_stretch();
+        }
+        let ends_at = self.bytes.len() as u32;
+        for start in self.starts.iter().chain([&ends_at]) {
+            self.bytes.extend_from_slice(&start.to_le_bytes());
+        }
+        self.bytes.push(STRETCH_LOG2 as u8);
+        self.bytes
+    }
+}
+
 fn bloom_may_contain(filter: &[u8], user_key: &[u8]) -> bool {
     let Some((&probes, bits)) = filter.split_last() else { return true };
     let bit_count = 8 * bits.len() as u32;
@@ -99,33 +164,13 @@ fn bloom_hash(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    fn bloom(keys: &[&[u8]], bits_per_key: usize) -> Vec<u8> {
-        let bits = (keys.len() * bits_per_key).max(64).next_multiple_of(8);
-        let mut filter = vec![0; bits / 8];
-        for key in keys {
-            let mut hash = bloom_hash(key);
-            let step = hash.rotate_right(17);
-            for _ in 0..6 {
-                let bit = hash as usize % bits;
-                filter[bit / 8] |= 1 << (bit % 8);
-                hash = hash.wrapping_add(step);
-            }
+    fn filters(blocks: &[(u64, &[&[u8]])]) -> Vec<u8> {
+        let mut writer = FilterWriter::new(10);
+        for (offset, keys) in blocks {
+            writer.begin_block(*offset);
+            keys.iter().for_each(|key| writer.add(key));
         }
-        filter.push(6);
-        filter
-    }
-
-    fn filters(each: &[Vec<u8>]) -> Vec<u8> {
-        let (mut out, mut starts) = (Vec::new(), Vec::new());
-        for filter in each {
-            starts.push(out.len() as u32);
-            out.extend_from_slice(filter);
-        }
-        let ends_at = out.len() as u32;
-        starts.push(ends_at);
-        starts.iter().for_each(|start| out.extend_from_slice(&start.to_le_bytes()));
-        out.push(11);
-        out
+        writer.finish()
     }
 
     /// The filter of a stretch knows its keys, denies nearly all others, and a
@@ -134,12 +179,13 @@ mod tests {
     fn filters_deny_what_is_not_there() {
         let keys: Vec<Vec<u8>> = (0..200u32).map(|i| i.to_le_bytes().to_vec()).collect();
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-        let filters = Filters::decode(filters(&[bloom(&keys, 10), Vec::new()])).unwrap();
+        let filters = Filters::decode(filters(&[(0, &keys), (4096, &[b"later"])])).unwrap();
         assert!(keys.iter().all(|key| filters.may_contain(100, key)));
         let wrong = (1000..3000u32).filter(|i| filters.may_contain(0, &i.to_le_bytes())).count();
         assert!(wrong < 100, "{wrong} of 2000 false positives");
         assert!(!filters.may_contain(2048, keys[0]));
-        assert!(filters.may_contain(4096, b"beyond all filters"));
+        assert!(filters.may_contain(4096, b"later"));
+        assert!(filters.may_contain(6144, b"beyond all filters"));
     }
 
     /// Damage makes an error or a filter that answers anything: never a panic.
@@ -149,7 +195,7 @@ mod tests {
         assert!(Filters::decode(vec![0, 0, 0, 0]).is_err());
         assert!(Filters::decode(vec![9, 0, 0, 0, 11]).is_err());
         assert!(Filters::decode(vec![0, 0, 0, 0, 40]).is_err());
-        let sound = filters(&[bloom(&[b"a"], 10)]);
+        let sound = filters(&[(0, &[b"a"])]);
         for at in 0..sound.len() {
             for value in [0, 1, 0x80, 0xff] {
                 let mut damaged = sound.clone();

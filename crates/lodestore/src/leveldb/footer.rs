@@ -1,6 +1,6 @@
 //! The end of a table, and places within it.
 
-use crate::coding::Reader;
+use crate::coding::{Reader, put_varint};
 
 use super::Checked;
 
@@ -21,6 +21,11 @@ impl Handle {
     /// Reads a handle from the front of what `reader` has left.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Handle> {
         Some(Handle { offset: reader.varint()?, bytes: reader.varint()? })
+    }
+
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.offset);
+        put_varint(out, self.bytes);
     }
 
     /// The handle that `value` begins with, of a block that lies before `end`.
@@ -59,19 +64,25 @@ impl Footer {
         };
         Ok(Footer { meta_index: next()?, index: next()? })
     }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(FOOTER_BYTES);
+        self.meta_index.put(&mut bytes);
+        self.index.put(&mut bytes);
+        bytes.resize(FOOTER_BYTES - 8, 0);
+        bytes.extend_from_slice(&MAGIC.to_le_bytes());
+        bytes
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coding::put_varint;
 
-    fn footer(numbers: [u64; 4]) -> [u8; FOOTER_BYTES] {
-        let mut bytes = Vec::new();
-        numbers.iter().for_each(|&number| put_varint(&mut bytes, number));
-        bytes.resize(40, 0);
-        bytes.extend_from_slice(&MAGIC.to_le_bytes());
-        bytes.try_into().unwrap()
+    fn footer([offset, bytes, index_offset, index_bytes]: [u64; 4]) -> [u8; FOOTER_BYTES] {
+        let meta_index = Handle { offset, bytes };
+        let index = Handle { offset: index_offset, bytes: index_bytes };
+        Footer { meta_index, index }.encode().try_into().unwrap()
     }
 
     #[test]

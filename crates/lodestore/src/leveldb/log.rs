@@ -122,7 +122,6 @@ impl<'f> Records<'f> {
 }
 
 /// Appends `record` to the bytes of a log file, as LevelDB writes it.
-#[cfg(test)]
 pub(crate) fn append(file: &mut Vec<u8>, record: &[u8]) {
     let (mut rest, mut is_first) = (record, true);
     loop {

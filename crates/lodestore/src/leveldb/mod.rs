@@ -9,6 +9,7 @@
 //! | `stored` | a stored block: checksum, and which codec |
 //! | `block` | the entries of a block |
 //! | `filter` | the Bloom filters of a table |
+//! | `table` | a whole table, to be written |
 //!
 //! What a log's records hold is what ours hold, see `batch`.
 //!
@@ -24,6 +25,7 @@ pub(crate) mod footer;
 pub(crate) mod log;
 pub(crate) mod names;
 pub(crate) mod stored;
+pub(crate) mod table;
 
 use crate::checksum::crc32c;
 use crate::key::Trailer;
@@ -40,6 +42,11 @@ fn masked(crc: u32) -> u32 {
 /// [`masked`] of the checksum of `bytes`.
 fn masked_crc32c(bytes: &[u8]) -> u32 {
     masked(crc32c(bytes))
+}
+
+/// A stored key.
+pub(crate) fn join_key(user_key: &[u8], trailer: Trailer) -> Vec<u8> {
+    [user_key, &trailer.to_le_bytes()].concat()
 }
 
 /// Divides a stored key into user key and trailer.

@@ -43,6 +43,11 @@ fn number(digits: &str) -> Option<u64> {
     if is_number { digits.parse().ok() } else { None }
 }
 
+/// The name of a table.
+pub(crate) fn table(number: u64) -> String {
+    format!("{number:06}.ldb")
+}
+
 /// The manifest that the content of `CURRENT` names.
 pub(crate) fn manifest_of(current: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(current).ok()?.strip_suffix('\n')?;

@@ -4,7 +4,9 @@
 
 use lodestore::adopt::{adopt, commit, open, roll_back};
 use lodestore::fs::{Fs, read_all};
-use lodestore::{Comparator, Db, Error, FamilyOptions, KeyOrder, MemFs, Options};
+use lodestore::{
+    Comparator, Db, Error, FamilyOptions, KeyOrder, MemFs, Options, ReadOptions, export,
+};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -214,6 +216,50 @@ fn nothing_is_adopted_unasked_or_in_the_wrong_order() {
     let fs = disk(&original("filters"));
     let refused = adopt(ROOT, &options(&fs, "backwards")).expect_err("another order");
     assert!(refused.to_string().contains("bytewise"), "{refused}");
+}
+
+/// What was adopted can be exported again, adopted again, and is the same; values
+/// that were written since are there too.
+#[test]
+fn what_is_exported_can_be_adopted() {
+    for name in NAMES {
+        let fs = disk(&original(name));
+        let options = options(&fs, name);
+        let db = open(ROOT, options.clone()).expect(name);
+        let exported = export::to_leveldb(&db, &ReadOptions::default(), "/out").expect(name);
+        let count = db.range(..).count() as u64;
+        assert_eq!((exported.entries, exported.tables), (count, count.min(1)), "{name}");
+        let again = export::to_leveldb(&db, &ReadOptions::default(), "/out");
+        assert!(matches!(again, Err(Error::InvalidArgument { .. })), "it is not empty");
+        let adopted = adopt("/out", &options).expect(name);
+        assert_eq!((adopted.tables_linked, adopted.last_sequence), (count.min(1), count), "{name}");
+        let other = Db::open("/out", options.clone()).expect(name);
+        compare(&other, name);
+        other.verify().expect(name);
+    }
+}
+
+/// Many tables, with and without filters and compression.
+#[test]
+fn an_export_of_many_tables_is_whole() {
+    let fs = MemFs::new();
+    let created = Options { create_if_missing: true, ..options(&fs, "log") };
+    let db = Db::open("/db", created.clone()).expect("it is new");
+    let value: Vec<u8> = (0..2_000u32).map(|i| (i * i) as u8).collect();
+    (0..3_000u32).for_each(|i| db.put(&i.to_be_bytes(), &value).expect("written"));
+    db.delete(&7u32.to_be_bytes()).expect("written");
+    for (nth, changes) in [("compression", "none"), ("filter_bits_per_key", "0")].iter().enumerate()
+    {
+        db.set_family_options(&[*changes]).expect("it can change");
+        let out = format!("/out{nth}");
+        let exported = export::to_leveldb(&db, &ReadOptions::default(), &out).expect("written");
+        assert_eq!(exported.entries, 2_999);
+        assert!(exported.tables > 2, "{exported:?}");
+        let other = open(&out, created.clone()).expect("adopted");
+        other.verify().expect("sound");
+        assert!(other.range(..).map(Result::unwrap).eq(db.range(..).map(Result::unwrap)));
+        assert!(other.get(&7u32.to_be_bytes()).expect("read").is_none());
+    }
 }
 
 /// Damage is found before anything is touched, and told with file and place.
