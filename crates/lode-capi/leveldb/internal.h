@@ -1,0 +1,80 @@
+// What the parts of the shim share.
+
+#ifndef LODESTORE_LEVELDB_INTERNAL_H_
+#define LODESTORE_LEVELDB_INTERNAL_H_
+
+#include <string>
+
+#include "leveldb/cache.h"
+#include "leveldb/filter_policy.h"
+#include "leveldb/options.h"
+#include "leveldb/status.h"
+#include "lodestore.h"
+
+namespace leveldb {
+
+// Which objects the library itself has made: callers may be compiled without the
+// type information that dynamic_cast needs.
+class OwnObjects {
+ public:
+  static void Add(const void* object);
+  static void Remove(const void* object);
+  static bool Has(const void* object);
+};
+
+// The policy that NewBloomFilterPolicy makes; the engine's own filters get as many
+// bits.
+class BloomFilter : public FilterPolicy {
+ public:
+  explicit BloomFilter(int bits_per_key) : bits_per_key_(bits_per_key) { OwnObjects::Add(this); }
+  ~BloomFilter() override { OwnObjects::Remove(this); }
+  const char* Name() const override;
+  void CreateFilter(const Slice* keys, int n, std::string* dst) const override;
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override;
+  int bits_per_key() const { return bits_per_key_; }
+
+ private:
+  const int bits_per_key_;
+};
+
+inline lodestore_bytes BytesOf(const Slice& slice) { return {slice.data(), slice.size()}; }
+
+inline Slice SliceOf(lodestore_bytes bytes) {
+  return bytes.data == nullptr ? Slice() : Slice(static_cast<const char*>(bytes.data), bytes.size);
+}
+
+// The status that says what `error` does, which is freed.
+Status StatusOf(lodestore_error* error);
+
+// The engine's cache that stands for one that NewLRUCache made, or null if `cache`
+// is the caller's own. It belongs to `cache`.
+const lodestore_cache* EngineCacheOf(const Cache* cache);
+
+// The bits of a policy that NewBloomFilterPolicy made; -1 for the caller's own.
+int BloomBitsOf(const FilterPolicy* policy);
+
+// What the engine calls a database's options. LevelDB clips values that are too
+// small or too large without a word, and so is it here.
+class EngineOptions {
+ public:
+  explicit EngineOptions(const Options& options);
+  ~EngineOptions() { lodestore_options_free(options_); }
+  EngineOptions(const EngineOptions&) = delete;
+  EngineOptions& operator=(const EngineOptions&) = delete;
+
+  const lodestore_options* get() const { return options_; }
+  const Status& status() const { return status_; }
+
+ private:
+  void Set(const char* name, const std::string& value);
+  void SetFamily(const char* name, const std::string& value);
+  // Keeps the first failure.
+  void Keep(lodestore_error* error);
+
+  lodestore_options* options_;
+  Status status_;
+};
+
+}  // namespace leveldb
+
+#endif

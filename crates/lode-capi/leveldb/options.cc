@@ -1,0 +1,77 @@
+// LevelDB's options as the engine's.
+
+#include "leveldb/options.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "internal.h"
+#include "leveldb/comparator.h"
+#include "leveldb/env.h"
+
+namespace leveldb {
+
+Options::Options() : comparator(BytewiseComparator()), env(Env::Default()) {}
+
+namespace {
+
+int Compare(void* context, lodestore_bytes a, lodestore_bytes b) {
+  return static_cast<const Comparator*>(context)->Compare(SliceOf(a), SliceOf(b));
+}
+
+std::string Clip(uint64_t value, uint64_t low, uint64_t high) {
+  return std::to_string(std::min(std::max(value, low), high));
+}
+
+const char* Switch(bool is_on) { return is_on ? "yes" : "no"; }
+
+// The engine's filters in place of the caller's: they deny keys as well, and are
+// asked about whole tables. It gets the bits of a policy that the library made.
+std::string FilterBits(const FilterPolicy* policy) {
+  if (policy == nullptr) return "0";
+  const int bits = BloomBitsOf(policy);
+  return bits < 0 ? "10" : Clip(static_cast<uint64_t>(bits), 1, 30);
+}
+
+}  // namespace
+
+EngineOptions::EngineOptions(const Options& options) : options_(lodestore_options_create()) {
+  const uint64_t files = options.max_open_files < 0 ? 0 : static_cast<uint64_t>(options.max_open_files);
+  Set("create_if_missing", Switch(options.create_if_missing));
+  Set("error_if_exists", Switch(options.error_if_exists));
+  Set("open_files_max", Clip(files, 64, 50000));
+  SetFamily("memtable_bytes", Clip(options.write_buffer_size, 64 << 10, 1 << 30));
+  SetFamily("table_bytes", Clip(options.max_file_size, 1 << 20, 1 << 30));
+  SetFamily("block_bytes", Clip(options.block_size, 1 << 10, 4 << 20));
+  SetFamily("compression", options.compression == kNoCompression ? "none" : "snappy");
+  SetFamily("filter_bits_per_key", FilterBits(options.filter_policy));
+  if (const lodestore_cache* cache = EngineCacheOf(options.block_cache)) {
+    Keep(lodestore_options_set_cache(options_, cache));
+  } else {
+    Set("cache_bytes", std::to_string(8 << 20));
+  }
+  if (options.comparator != nullptr && options.comparator != BytewiseComparator()) {
+    lodestore_comparator comparator;
+    std::memset(&comparator, 0, sizeof comparator);
+    comparator.context = const_cast<Comparator*>(options.comparator);
+    comparator.name = options.comparator->Name();
+    comparator.compare = Compare;
+    Keep(lodestore_options_set_comparator(options_, nullptr, &comparator));
+  }
+}
+
+void EngineOptions::Set(const char* name, const std::string& value) {
+  Keep(lodestore_options_set(options_, name, value.c_str()));
+}
+
+void EngineOptions::SetFamily(const char* name, const std::string& value) {
+  Keep(lodestore_options_set_family(options_, nullptr, name, value.c_str()));
+}
+
+void EngineOptions::Keep(lodestore_error* error) {
+  const Status status = StatusOf(error);
+  if (status_.ok()) status_ = status;
+}
+
+}  // namespace leveldb
