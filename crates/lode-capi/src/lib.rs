@@ -25,8 +25,6 @@
 //! | `tables` | tables written elsewhere, and taken in |
 //! | `updates` | the log as a source |
 
-#![allow(private_interfaces)]
-
 mod pass;
 
 mod failure;
