@@ -9,6 +9,7 @@ mod error;
 mod numbers;
 pub mod system;
 mod printer;
+mod events;
 
 // What benchmarks are made of.
 pub mod random;

@@ -141,6 +141,33 @@ lodestore_error* lodestore_options_use_merge_operator(lodestore_options* options
                                                       const char* family, const char* name,
                                                       lodestore_bytes delimiter);
 
+/* What happened, as a listener is told it. */
+enum {
+  LODESTORE_EVENT_OPENED = 1,
+  LODESTORE_EVENT_FLUSHED = 2,
+  LODESTORE_EVENT_COMPACTED = 3,
+  LODESTORE_EVENT_MOVED = 4,               /* tables, to a deeper level as they are */
+  LODESTORE_EVENT_WAITED = 5,              /* a writer, for 100 ms or longer */
+  LODESTORE_EVENT_RETRIED = 6,             /* background work, after a failure */
+  LODESTORE_EVENT_COMPACTIONS_STOPPED = 7, /* until lodestore_resume */
+  LODESTORE_EVENT_BECAME_READ_ONLY = 8,    /* until lodestore_resume */
+  LODESTORE_EVENT_RESUMED = 9,
+  LODESTORE_EVENT_CLOSED = 10
+};
+
+/* Is told what the engine does on its own: one of the above, or a number that a later
+ * version adds, and a line about it, without an end of line. `tell` is called in the
+ * thread concerned, which waits for it and may hold locks: it must be quick, and
+ * must not call the database. `destroy` is as for a comparator. */
+typedef struct {
+  void* context;
+  void (*destroy)(void* context);
+  void (*tell)(void* context, int event, lodestore_bytes line);
+} lodestore_listener;
+
+lodestore_error* lodestore_options_set_listener(lodestore_options* options,
+                                                const lodestore_listener* listener);
+
 /* A block cache that several databases can share. It lives as long as they do. */
 lodestore_cache* lodestore_cache_create(size_t capacity_bytes);
 size_t lodestore_cache_used_bytes(const lodestore_cache* cache);

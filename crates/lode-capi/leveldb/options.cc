@@ -20,6 +20,11 @@ int Compare(void* context, lodestore_bytes a, lodestore_bytes b) {
   return static_cast<const Comparator*>(context)->Compare(SliceOf(a), SliceOf(b));
 }
 
+void Tell(void* context, int, lodestore_bytes line) {
+  Log(static_cast<Logger*>(context), "%.*s", static_cast<int>(line.size),
+      static_cast<const char*>(line.data));
+}
+
 std::string Clip(uint64_t value, uint64_t low, uint64_t high) {
   return std::to_string(std::min(std::max(value, low), high));
 }
@@ -50,6 +55,13 @@ EngineOptions::EngineOptions(const Options& options) : options_(lodestore_option
     Keep(lodestore_options_set_cache(options_, cache));
   } else {
     Set("cache_bytes", std::to_string(8 << 20));
+  }
+  if (options.info_log != nullptr) {
+    lodestore_listener listener;
+    std::memset(&listener, 0, sizeof listener);
+    listener.context = options.info_log;
+    listener.tell = Tell;
+    Keep(lodestore_options_set_listener(options_, &listener));
   }
   if (options.comparator != nullptr && options.comparator != BytewiseComparator()) {
     lodestore_comparator comparator;

@@ -14,7 +14,7 @@
 //! | `pass` | bytes, names and results across the boundary |
 //! | `failure` | errors, with a code and a text; panics become one |
 //! | `value` | bytes that the caller keeps for a while |
-//! | `order`, `merge` | the caller's comparator and merge operator |
+//! | `order`, `merge`, `listener` | the caller's comparator, merge operator and listener |
 //! | `options` | options of databases, writes and reads |
 //! | `snapshot`, `batch` | a state to read; changes to write together |
 //! | `data` | puts, deletes, gets |
@@ -30,6 +30,7 @@ mod pass;
 mod failure;
 mod value;
 
+mod listener;
 mod merge;
 mod order;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use engine::{Cache, FamilyOptions, IngestOptions, Options, ReadOptions, Result, WriteOptions};
 
 use crate::failure::{Outcome, guarded, guarded_or, released};
+use crate::listener::GivenListener;
 use crate::merge::{self, GivenOperator};
 use crate::order::GivenComparator;
 use crate::pass::{Bytes, Text, given};
@@ -117,6 +118,18 @@ pub extern "C" fn lodestore_options_use_merge_operator(
     change_family(options, family, |of_family| {
         let name = name.get("the merge operator's name")?;
         of_family.merge_operator = Some(merge::built_in(name, delimiter.get()?)?);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn lodestore_options_set_listener(
+    options: Option<&mut Given>,
+    listener: Option<&GivenListener>,
+) -> Outcome {
+    guarded(|| {
+        let listener = given(listener, "the listener")?.listener()?;
+        given(options, "options")?.0.listener = Some(listener);
         Ok(())
     })
 }

@@ -9,6 +9,7 @@
 #include <leveldb/write_batch.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -107,6 +108,15 @@ void Caches() {
   Say("deleted", std::to_string(deleted));
 }
 
+class CountingLogger : public leveldb::Logger {
+ public:
+  void Logv(const char* format, std::va_list arguments) override {
+    char line[2000];
+    lines += std::vsnprintf(line, sizeof line, format, arguments) > 0;
+  }
+  int lines = 0;
+};
+
 class ByLength : public leveldb::Comparator {
  public:
   int Compare(const Slice& a, const Slice& b) const override {
@@ -132,6 +142,8 @@ void Databases(const std::string& name) {
   options.comparator = &order;
   options.block_cache = cache.get();
   options.write_buffer_size = 128 << 10;
+  CountingLogger logger;
+  options.info_log = &logger;
   leveldb::DB* raw = nullptr;
   Say("open", Kind(leveldb::DB::Open(options, name, &raw)));
   options.create_if_missing = true;
@@ -179,6 +191,7 @@ void Databases(const std::string& name) {
   }
   Say("cleaned", std::to_string(cleaned));
   db.reset();
+  Say("logged", logger.lines > 0 ? "yes" : "no");
   leveldb::Options other;
   Say("other order", Kind(leveldb::DB::Open(other, name, &raw)));
   Say("destroy", Kind(leveldb::DestroyDB(name, options)));

@@ -406,6 +406,45 @@ static void the_callers_functions_are_called(void) {
   CHECK(order.destroyed == 1 && merge.destroyed == 1);
 }
 
+struct told {
+  int opened, flushed, closed, others, destroyed;
+};
+
+static void note(void* context, int event, lodestore_bytes line) {
+  struct told* told = context;
+  CHECK(line.size > 0 && memchr(line.data, '\n', line.size) == NULL);
+  if (event == LODESTORE_EVENT_OPENED) {
+    told->opened++;
+  } else if (event == LODESTORE_EVENT_FLUSHED) {
+    told->flushed++;
+  } else if (event == LODESTORE_EVENT_CLOSED) {
+    told->closed++;
+  } else {
+    told->others++;
+  }
+}
+
+static void told_no_more(void* context) { ((struct told*)context)->destroyed++; }
+
+static void a_listener_is_told_what_happens(void) {
+  struct told told = {0, 0, 0, 0, 0};
+  lodestore_listener listener = {&told, told_no_more, NULL};
+  lodestore_options* options = creating();
+  lodestore_db* db;
+
+  fails(lodestore_options_set_listener(options, &listener), LODESTORE_INVALID_ARGUMENT);
+  listener.tell = note;
+  ok(lodestore_options_set_listener(options, &listener));
+  db = open_with("listener", options);
+  ok(lodestore_put(lodestore_default_family(db), NULL, text("a"), text("1")));
+  ok(lodestore_flush(lodestore_default_family(db)));
+  lodestore_close(db);
+  CHECK(told.opened == 1 && told.flushed == 1 && told.closed == 1 && told.others == 0);
+  CHECK(told.destroyed == 0);
+  lodestore_options_free(options);
+  CHECK(told.destroyed == 1);
+}
+
 static void upkeep_does_what_it_says(void) {
   lodestore_options* options = creating();
   lodestore_cache* cache = lodestore_cache_create(1 << 20);
@@ -548,6 +587,7 @@ int main(int argc, char** argv) {
   cursors_walk_both_ways();
   batches_are_written_together();
   the_callers_functions_are_called();
+  a_listener_is_told_what_happens();
   upkeep_does_what_it_says();
   the_log_can_be_followed();
   printf("all promises are kept\n");

@@ -36,6 +36,7 @@
 //! | copy a database | [`Db::checkpoint`] |
 //! | know what failed, and what to do | [`Error`] |
 //! | find out why something is slow | [`Family::explain`], [`Family::property`], [`Statistics`], [`inspect`] |
+//! | be told of flushes, compactions and failures | [`Listener`] |
 //!
 //! A [`Db`] is also its default [`Family`]: what families can do is said there.
 //!
@@ -50,6 +51,7 @@ mod scheduler;
 mod budget;
 mod latency;
 mod stats;
+mod events;
 mod bucket;
 
 // Bytes: numbers, keys and their order, checksums.
@@ -122,6 +124,7 @@ pub use db::{
     ReadOptions, Searched, Snapshot, Stats, Updates, Value, VerifyReport, VersionMet,
 };
 pub use error::{Error, Result, StallCause};
+pub use events::{Event, Listener};
 pub use fs::{Fs, MemFs, OsFs};
 pub use key::{
     Comparator, FileId, KEY_BYTES_MAX, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber,

@@ -16,6 +16,10 @@ pub struct OutputFlags {
     #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub statistics: bool,
 
+    /// Print what the engine does on its own on standard error: flushes, compactions, long waits
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub events: bool,
+
     /// Write one page with plots, to be opened in a browser; times every operation
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,

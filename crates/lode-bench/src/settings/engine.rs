@@ -1,6 +1,7 @@
 //! Flags as options of the engine: its own defaults, where no flag says
 //! otherwise.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -12,6 +13,7 @@ use super::checks::usage;
 use crate::STATUS_INTERVAL;
 use crate::comparisons::CountingOrder;
 use crate::error::BenchError;
+use crate::events::EventPrinter;
 use crate::flags::{Codec, EngineFlags, Flags, MergeChoice};
 use crate::numbers::OrDefault;
 
@@ -23,10 +25,21 @@ pub fn of(
     flags: &Flags,
     comparisons: Option<&Arc<AtomicU64>>,
 ) -> Result<(Options, Codec), BenchError> {
-    let Some(path) = &flags.engine.options_file else {
-        let codec = codec(&flags.engine)?;
-        return Ok((options(flags, &codec, comparisons)?, codec));
+    let (mut options, codec) = match &flags.engine.options_file {
+        Some(path) => of_file(flags, path)?,
+        None => {
+            let codec = codec(&flags.engine)?;
+            (options(flags, &codec, comparisons)?, codec)
+        }
     };
+    if flags.output.events {
+        options.listener = Some(Arc::new(EventPrinter::new()));
+    }
+    Ok((options, codec))
+}
+
+/// The options in the file `path`, and what flags say beside it.
+fn of_file(flags: &Flags, path: &Path) -> Result<(Options, Codec), BenchError> {
     let mut options = Options::load(path)
         .map_err(|error| BenchError::Usage(format!("--options_file: {error}")))?;
     (options.create_if_missing, options.error_if_exists) = (!flags.use_existing_db, false);

@@ -170,6 +170,10 @@ pub(crate) fn pick(version: &Version, limits: &Limits, running: &Running) -> Opt
     let picker = Picker { version, limits, running, targets: Targets::of(version, limits) };
     let mut scores: Vec<(f64, usize)> =
         (0..BOTTOM).map(|level| (picker.score(level), level)).filter(|s| s.0 >= 1.0).collect();
+    if picker.base_goes_first() {
+        let base = picker.targets.level0_into(version);
+        scores.iter_mut().filter(|score| score.1 == base).for_each(|score| score.0 = f64::INFINITY);
+    }
     scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut level0_waits = false;
     let by_size = scores.iter().find_map(|&(_, level)| match level {
@@ -207,7 +211,7 @@ pub(crate) fn scores(version: &Version, limits: &Limits) -> [f64; LEVELS] {
 /// The compaction of level 0 that is due and can be done now.
 pub(crate) fn pick_level0(version: &Version, limits: &Limits, running: &Running) -> Option<Plan> {
     let picker = Picker { version, limits, running, targets: Targets::of(version, limits) };
-    if picker.score(0) >= 1.0 { picker.level0() } else { None }
+    if picker.score(0) >= 1.0 && !picker.base_goes_first() { picker.level0() } else { None }
 }
 
 struct Picker<'a> {
@@ -236,6 +240,14 @@ impl Picker<'_> {
         }
     }
 
+    /// True if the level that level 0 goes into is too large, and level 0 can wait:
+    /// each of its compactions would rewrite all of that again, the more the more
+    /// is there. Where that never got its turn it became as large as the level after.
+    fn base_goes_first(&self) -> bool {
+        let can_wait = self.version.level(0).tables().len() < self.limits.level0_urgent_files;
+        can_wait && self.score(self.targets.level0_into(self.version)) >= 1.0
+    }
+
     fn idle(&self, level: usize) -> impl Iterator<Item = &Arc<TableFile>> {
         let tables = self.version.level(level).tables().iter();
         tables.filter(|table| !self.running.has_any([*table]))
@@ -260,14 +272,19 @@ impl Picker<'_> {
         if group.len() < count_min || self.running.has_any(group) {
             return false;
         }
-        let into = self.targets.level0_into(self.version);
-        let range = KeyRange::covering(self.version.order(), group).expect("a group has tables");
-        let below = self.version.overlapping(into, Some(&range.first), Some(&range.last));
+        let below = self.below_level0(group);
         let below_max = match self.limits.at_rest {
             false => total_bytes(group) / 2,
             true => total_bytes(group).saturating_mul(4),
         };
         total_bytes(&below) <= below_max
+    }
+
+    /// What a compaction of a group of level 0 rewrites besides.
+    fn below_level0(&self, group: &[Arc<TableFile>]) -> Vec<Arc<TableFile>> {
+        let into = self.targets.level0_into(self.version);
+        let range = KeyRange::covering(self.version.order(), group).expect("a group has tables");
+        self.version.overlapping(into, Some(&range.first), Some(&range.last))
     }
 
     /// Level 0: what can be moved as it is, or else the group of overlapping

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::batch::FamilyId;
 use crate::compact::pick::Running;
 use crate::error::{Error, Result};
+use crate::events::Event;
 use crate::scheduler::{Lane, Scheduler};
 use crate::stats::Statistics;
 use crate::sync::thread::{Panic, catch_panic};
@@ -271,6 +272,7 @@ impl Engine {
     ) {
         let mut state = self.background.lock();
         if may_pass(&error) && !state.is_closing {
+            self.shared.events.tell(Event::Retried { error: &error });
             *retrying(&mut state) = Some(error);
             self.background.notify();
             drop(state);
@@ -321,6 +323,7 @@ impl Engine {
         match result {
             Ok(()) => {}
             Err(Failed::BeforeInstalling(error)) if !may_pass(&error) => {
+                self.shared.events.tell(Event::CompactionsStopped { error: &error });
                 self.background.lock().failed_compaction.get_or_insert(error);
                 self.wake_writers();
             }

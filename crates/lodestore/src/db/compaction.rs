@@ -1,6 +1,8 @@
 //! Compactions in the background and on request.
 //! `pick` (pure) -> `run` -> `VersionEdit` -> `Versions::apply`
 
+use std::time::Duration;
+
 use crate::batch::FamilyId;
 use crate::budget::{Charge, Item};
 use crate::compact::pick::{
@@ -10,6 +12,7 @@ use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, NewTable, Outputs, Part, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::events::Event;
 use crate::key::{SEQUENCE_MAX, SequenceNumber};
 use crate::latency::Operation;
 use crate::limiter::Purpose;
@@ -92,6 +95,7 @@ pub(crate) fn limits(family: &FamilyCore) -> Limits {
     Limits {
         tombstones,
         level0_files: options.level0_compaction_files,
+        level0_urgent_files: options.level0_slowdown_files.midpoint(options.level0_stop_files),
         level1_bytes: level1_bytes(&options),
         multiplier: options.level_multiplier,
         table_bytes: options.table_bytes,
@@ -186,18 +190,33 @@ impl Engine {
     }
 
     fn install(&self, job: &Job, edit: VersionEdit) -> Outcome {
+        let tables_out = edit.tables_added.len();
+        let bytes_out = edit.tables_added.iter().map(|(_, _, meta)| meta.bytes).sum();
         let installed = self.versions.apply(edit, |_, version| {
             job.family.views.install(Arc::clone(version), &[]);
         });
         installed.map_err(Failed::Installing)?;
         let end = self.shared.scheduler.now();
         let begin = self.background.lock().measure(job, end);
-        if !job.plan.trivial_move
-            && let Some(begin) = begin
-        {
-            self.shared.count_time(Operation::Compaction, end.saturating_sub(begin));
+        let time = begin.map_or(Duration::ZERO, |begin| end.saturating_sub(begin));
+        if !job.plan.trivial_move && begin.is_some() {
+            self.shared.count_time(Operation::Compaction, time);
         }
         self.update_pressure();
+        let (family, plan) = (&job.family.name[..], &job.plan);
+        let levels = (plan.level_from, plan.level_to);
+        self.shared.events.tell(match plan.trivial_move {
+            true => Event::Moved { family, levels, tables: tables_out, bytes: bytes_out },
+            false => Event::Compacted {
+                family,
+                levels,
+                tables_in: plan.tables().count(),
+                bytes_in: plan.bytes(),
+                tables_out,
+                bytes_out,
+                time,
+            },
+        });
         Ok(())
     }
 

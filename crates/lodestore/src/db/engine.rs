@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::batch::{FamilyId, WriteBatch};
 use crate::error::{Error, Result};
+use crate::events::Event;
 use crate::fs::{FileLock, LimitedFs};
 use crate::key::SequenceNumber;
 use crate::limiter::Tenant;
@@ -253,5 +254,6 @@ impl Engine {
         }
         self.shared.home.close();
         *self.lock.lock() = None;
+        self.shared.events.tell(Event::Closed { directory: &self.shared.directory });
     }
 }

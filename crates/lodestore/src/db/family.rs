@@ -10,6 +10,7 @@ use crate::batch::FamilyId;
 use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
+use crate::events::Events;
 use crate::fs::Fs;
 use crate::gaps::Gaps;
 use crate::key::KeyOrder;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) home: Arc<TableHome>,
     pub(crate) snapshots: Arc<SnapshotList>,
     pub(crate) visible: VisibleSequence,
+    pub(crate) events: Events,
     /// Whether operations are timed.
     pub(crate) latencies: bool,
 }

@@ -10,6 +10,7 @@ use crate::budget::{AwaitedFlush, Charge, Item};
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
 use crate::error::{Error, Result};
+use crate::events::Event;
 use crate::filename;
 use crate::key::FileId;
 use crate::latency::Operation;
@@ -71,6 +72,8 @@ impl Engine {
             Ok(VersionEdit { durable_log, ..edit })
         });
         let edit = edit.inspect_err(|_| self.remove_tables(&created.lock()))?;
+        let flushed: Vec<_> =
+            group.members.iter().map(|(family, _)| summary(family, &edit)).collect();
         self.versions.apply(edit, |id, version| {
             let mut members = group.members.iter().filter(|(family, _)| family.id.0 == id);
             let flushed: Vec<_> = members.clone().map(|(_, memtable)| memtable).collect();
@@ -81,7 +84,11 @@ impl Engine {
         let bytes = group.members.iter().map(|(_, memtable)| memtable.memory_bytes() as u64).sum();
         let end = self.shared.scheduler.now();
         self.background.lock().meters.flush.add(begin, end, bytes);
-        self.shared.count_time(Operation::Flush, end.saturating_sub(begin));
+        let time = end.saturating_sub(begin);
+        self.shared.count_time(Operation::Flush, time);
+        for (family, tables, bytes) in flushed {
+            self.shared.events.tell(Event::Flushed { family, tables, bytes, time });
+        }
         self.update_pressure();
         self.logs.allow_spares(self.spares_max());
         self.logs.retire(self.versions.log_number_min());
@@ -175,4 +182,11 @@ impl Engine {
             let _ = self.shared.fs.remove(&path);
         }
     }
+}
+
+/// A family's name, how many tables `edit` adds to it, and their bytes.
+fn summary<'a>(family: &'a FamilyCore, edit: &VersionEdit) -> (&'a str, usize, u64) {
+    let added = edit.tables_added.iter().filter(|(id, _, _)| *id == family.id.0);
+    let (count, bytes) = added.fold((0, 0), |(n, bytes), (_, _, meta)| (n + 1, bytes + meta.bytes));
+    (&family.name, count, bytes)
 }

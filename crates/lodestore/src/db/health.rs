@@ -4,6 +4,7 @@
 use std::io::ErrorKind;
 
 use crate::error::{Error, Result};
+use crate::events::{Event, Events};
 use crate::fs::is_out_of_descriptors;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +14,14 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Health {
     failed: AtomicBool,
     cause: Mutex<Option<Error>>,
+    events: Events,
 }
 
 impl Health {
+    pub(crate) fn new(events: &Events) -> Health {
+        Health { events: events.clone(), ..Health::default() }
+    }
+
     /// # Errors
     /// `ReadOnly` with the failure that caused it.
     #[inline]
@@ -33,6 +39,7 @@ impl Health {
     pub(crate) fn fail(&self, cause: Error) {
         let mut kept = self.cause.lock();
         if kept.is_none() {
+            self.events.tell(Event::BecameReadOnly { error: &cause });
             *kept = Some(cause);
         }
         self.failed.store(true, Ordering::Release);

@@ -15,6 +15,7 @@ use crate::batch::FamilyId;
 use crate::budget::{Account, Budget};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
+use crate::events::{Event, Events};
 use crate::filename::{self, FileKind};
 use crate::fs::{FileLock, Fs, LimitedFs, LockError, create_directory_durably};
 use crate::key::{FileId, KeyOrder};
@@ -97,6 +98,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     engine.start_compactions();
     engine.publish_by_options();
     engine.keep_options();
+    tell_opened(&engine);
     Ok(engine)
 }
 
@@ -116,7 +118,16 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
         .read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
+    tell_opened(&engine);
     Ok(engine)
+}
+
+fn tell_opened(engine: &Engine) {
+    engine.shared.events.tell(Event::Opened {
+        directory: &engine.shared.directory,
+        read_only: engine.read_only,
+        recovery: &engine.recovery,
+    });
 }
 
 /// # Errors
@@ -252,6 +263,7 @@ impl Opening {
             statistics: options.statistics.clone().unwrap_or_default(),
             snapshots: Arc::new(SnapshotList::default()),
             visible: VisibleSequence::new(state.last_sequence),
+            events: Events::new(options.listener.as_ref()),
             latencies: options.latencies,
         };
         Ok(Opening { options, file_limit, shared: Arc::new(shared), state, families, notes })
@@ -286,6 +298,7 @@ impl Opening {
         };
         let logs = Logs::new(&shared.fs, shared.directory.clone());
         let publisher = Publisher::new(shared.scheduler.now());
+        let health = Health::new(&shared.events);
         let log = self.options.logging.then(|| ActiveLog::after(None, &logs.sealed));
         let mut commit = CommitState::new(self.state.last_sequence, log);
         let mut families = Families::default();
@@ -311,7 +324,7 @@ impl Opening {
             commit: Mutex::new(commit),
             background: Background::default(),
             versions,
-            health: Health::default(),
+            health,
             is_pressed: AtomicBool::new(false),
             log_bytes: AtomicU64::new(0),
             stalls: StallLog::default(),

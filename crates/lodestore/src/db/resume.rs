@@ -5,6 +5,7 @@
 //! wait until that is done: a synced write would need the log that failed.
 
 use crate::error::Result;
+use crate::events::Event;
 use crate::sync::Arc;
 use crate::version::VersionEdit;
 
@@ -25,7 +26,9 @@ impl Engine {
         // What could not be made durable is rewritten to tables below.
         self.logs.sealed.forget_below(u64::MAX);
         let begun = self.begin_anew(&mut commit);
-        begun.inspect_err(|error| self.health.fail(error.clone()))
+        begun.inspect_err(|error| self.health.fail(error.clone()))?;
+        self.shared.events.tell(Event::Resumed);
+        Ok(())
     }
 
     /// The log that failed may not hold what was acknowledged: only tables

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::error::StallCause;
+use crate::events::Event;
 use crate::stats::{Counter, Statistics};
 use crate::sync::Mutex;
 
@@ -97,7 +98,7 @@ impl Engine {
             let kind = if wait.is_stop { "stopped" } else { "paced" };
             let (name, cause) = (&family.name, wait.cause);
             let who = format!("a writer to {name:?} was {kind}: {cause}; {evidence}");
-            self.stalls.add(line(wait.begin, wait.end, &who));
+            self.keep_wait(wait.begin, wait.end, &who);
         }
     }
 
@@ -109,14 +110,20 @@ impl Engine {
         if time >= LONG {
             let doing = self.background.lock().describe(end);
             let who = format!("a writer was stopped: {}; {doing}", StallCause::Memory);
-            self.stalls.add(line(begin, end, &who));
+            self.keep_wait(begin, end, &who);
         }
     }
 
     /// Keeps a long wait for the log in words.
     pub(crate) fn note_log_wait(&self, begin: Duration, end: Duration, who: &str) {
         let doing = self.background.lock().describe(end);
-        self.stalls.add(line(begin, end, &format!("{who}; {doing}")));
+        self.keep_wait(begin, end, &format!("{who}; {doing}"));
+    }
+
+    fn keep_wait(&self, begin: Duration, end: Duration, text: &str) {
+        let line = line(begin, end, text);
+        self.shared.events.tell(Event::Waited { text: &line });
+        self.stalls.add(line);
     }
 
     /// How far behind a family is, and what is being done about it now.

@@ -73,7 +73,7 @@ const FIXED: Option<&str> = None;
 
 catalogue! {
     Options, DATABASE,
-    not text: (fs scheduler budget rate_limiter cache statistics family families);
+    not text: (fs scheduler budget rate_limiter cache statistics listener family families);
     create_if_missing: Switch, FIXED, "Create the database if there is none.";
     error_if_exists: Switch, FIXED, "Refuse to open a database that exists.";
     open_files_max: Maybe<Count>, AT_ONCE,

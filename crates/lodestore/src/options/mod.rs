@@ -25,6 +25,7 @@ use crate::budget::{Budget, Charge};
 use crate::cache::Cache;
 use crate::compact::pick::BOTTOM;
 use crate::error::{Error, Result};
+use crate::events::Listener;
 use crate::fs::{Fs, OsFs};
 use crate::key::KeyOrder;
 use crate::limiter::RateLimiter;
@@ -81,6 +82,9 @@ pub struct Options {
     pub row_cache_bytes: usize,
     /// Counters; share them between databases to add them up.
     pub statistics: Option<Arc<Statistics>>,
+    /// Is told what the engine does on its own, as lines for a log or otherwise.
+    /// Default: nobody.
+    pub listener: Option<Arc<dyn Listener>>,
     /// Time operations, see [`Operation`](crate::Operation). Costs a fraction of
     /// a percent; with `false` there are no latencies in the statistics.
     pub latencies: bool,
@@ -128,6 +132,7 @@ impl Default for Options {
             cache_bytes: 32 << 20,
             row_cache_bytes: 0,
             statistics: None,
+            listener: None,
             latencies: true,
             status_interval: None,
             logging: true,
@@ -321,7 +326,7 @@ impl Default for FamilyOptions {
             debt_slowdown_bytes: 64 << 30,
             debt_stop_bytes: 256 << 30,
             level1_bytes: 256 << 20,
-            level_multiplier: 10,
+            level_multiplier: 6,
             tombstone_percent: 50,
             tombstone_age_seconds: 7 * 24 * 60 * 60,
         }

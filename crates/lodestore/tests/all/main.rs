@@ -1,6 +1,7 @@
 //! All integration tests of the engine in one binary: one link, one run.
 
 mod environment;
+mod events;
 mod explain;
 mod inspect;
 mod statistics;

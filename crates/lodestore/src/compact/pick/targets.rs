@@ -26,6 +26,9 @@ const WIDENED_TABLES_MAX: u64 = 25;
 pub(crate) struct Limits {
     /// Tables in level 0 that start a compaction.
     pub(crate) level0_files: usize,
+    /// Tables in level 0 from which on it goes before all else: writers are held
+    /// back by then.
+    pub(crate) level0_urgent_files: usize,
     /// What level 0 may hold, and the unit that the other sizes grow from.
     pub(crate) level1_bytes: u64,
     /// The largest ratio between neighbouring levels' sizes.

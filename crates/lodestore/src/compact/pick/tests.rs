@@ -35,6 +35,7 @@ fn limits() -> Limits {
     let tombstones = TombstoneLimits::default();
     Limits {
         level0_files: 4,
+        level0_urgent_files: 8,
         level1_bytes: 4_000,
         multiplier: 4,
         table_bytes: 500,
@@ -486,6 +487,24 @@ fn level_0_is_not_starved_by_work_on_the_level_below() {
     running.remove(&deep);
     assert_eq!(pick(&version, &limits, &running).expect("it can go").level_from, 0);
     assert!(pick_level0(&version, &limits, &running).is_some());
+}
+
+/// What level 0 goes into is made smaller first while level 0 can wait, and no
+/// longer once writers are held back.
+#[test]
+fn the_level_below_goes_first_where_it_is_too_large() {
+    let plan_at = |level0: u64| {
+        let mut tables: Vec<_> = (0..level0).map(|n| (0, meta(1 + n, 10, 0, 1000))).collect();
+        tables
+            .extend((0..10).map(|n| (5, meta(30 + n, 3_000, n as u32 * 100, n as u32 * 100 + 99))));
+        tables
+            .extend((0..10).map(|n| (6, meta(50 + n, 6_000, n as u32 * 100, n as u32 * 100 + 99))));
+        let version = version(&tables);
+        let idle = Running::default();
+        let between = pick_level0(&version, &limits(), &idle).is_some();
+        (pick(&version, &limits(), &idle).expect("both are due").level_from, between)
+    };
+    assert_eq!([plan_at(4), plan_at(7), plan_at(8)], [(5, false), (5, false), (0, true)]);
 }
 
 /// A table of tombstones with nothing below is rewritten, which drops them,

@@ -31,6 +31,19 @@ fn a_table_of_tombstones_is_compacted() {
     assert!(picked(&with(50), &limits_with(0, 0)).is_none());
 }
 
+/// Where much is below, tombstones of level 0 wait for more of them, so that it is
+/// rewritten once; but not once nothing more comes, nor when they are old.
+#[test]
+fn tombstones_of_level_0_gather_above_much() {
+    let mut tables = vec![(0, tombstones(2, 60, 900)), (BOTTOM, meta(1, 41, 0, 100))];
+    let limits = limits_with(50, 0);
+    assert!(picked(&tables, &limits).is_none());
+    assert!(picked(&tables, &Limits { at_rest: true, ..limits.clone() }).is_some());
+    assert!(picked(&tables, &limits_with(50, 100)).is_some());
+    tables.push((0, tombstones(3, 60, 950)));
+    assert!(picked(&tables, &limits).is_some());
+}
+
 /// Old tombstones are collected, however few; new ones are not.
 #[test]
 fn old_tombstones_are_collected() {
