@@ -15,6 +15,7 @@
 //! | `failure` | errors, with a code and a text; panics become one |
 //! | `value` | bytes that the caller keeps for a while |
 //! | `order`, `merge` | the caller's comparator and merge operator |
+//! | `filesystem` | the caller's file system |
 //! | `options` | options of databases, writes and reads |
 //! | `snapshot`, `batch` | a state to read; changes to write together |
 //! | `data` | puts, deletes, gets |
@@ -32,6 +33,8 @@ mod value;
 
 mod merge;
 mod order;
+
+mod filesystem;
 
 mod options;
 
