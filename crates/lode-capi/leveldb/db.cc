@@ -17,6 +17,11 @@ DB::~DB() = default;
 
 Status StatusOf(lodestore_error* error) {
   if (error == nullptr) return Status::OK();
+  if (const char* reason = lodestore_error_reason(error)) {
+    const Status given = StatusOfReason(reason);
+    lodestore_error_free(error);
+    return given;
+  }
   // The engine's text begins with the kind, as LevelDB's does.
   const char* text = lodestore_error_message(error);
   const char* colon = std::strstr(text, ": ");
@@ -215,9 +220,6 @@ bool MayAdopt() {
 
 Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   *dbptr = nullptr;
-  if (options.env != nullptr && options.env != Env::Default()) {
-    return Status::NotSupported("an environment of one's own", "not in this version");
-  }
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
   lodestore_db* db = nullptr;

@@ -1,5 +1,5 @@
-// The default environment, for programs that use it themselves: the engine has its
-// own way to files.
+// The default environment, for programs that use it themselves or wrap it: the engine
+// has its own way to files.
 
 #include "leveldb/env.h"
 
@@ -73,6 +73,17 @@ class Descriptor {
   int number_;
 };
 
+// Names survive power loss then. Who reaches these files through an environment has
+// no call for that: it happens when a file is first synced, and when it gets a name.
+Status SyncDirectoryOf(const std::string& name) {
+  const size_t slash = name.rfind('/');
+  std::string directory = ".";
+  if (slash != std::string::npos) directory = slash == 0 ? "/" : name.substr(0, slash);
+  const Descriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool synced = file.get() >= 0 && ::fsync(file.get()) == 0;
+  return synced ? Status::OK() : Failure(directory, errno);
+}
+
 class PosixSequentialFile : public SequentialFile {
  public:
   PosixSequentialFile(std::string name, int number) : name_(std::move(name)), file_(number) {}
@@ -128,6 +139,8 @@ class PosixWritableFile : public WritableFile {
       const ssize_t count = ::write(file_.get(), at, left);
       if (count < 0) {
         if (errno == EINTR) continue;
+        // How much of it is there is not known: it must not be written again.
+        buffer_.clear();
         return Failure(name_, errno);
       }
       at += count;
@@ -140,6 +153,10 @@ class PosixWritableFile : public WritableFile {
   Status Sync() override {
     Status status = Flush();
     if (status.ok() && ::fdatasync(file_.get()) != 0) status = Failure(name_, errno);
+    if (status.ok() && !has_durable_name_) {
+      status = SyncDirectoryOf(name_);
+      has_durable_name_ = status.ok();
+    }
     return status;
   }
 
@@ -155,6 +172,7 @@ class PosixWritableFile : public WritableFile {
   const std::string name_;
   Descriptor file_;
   std::string buffer_;
+  bool has_durable_name_ = false;
 };
 
 class PosixFileLock : public FileLock {
@@ -215,10 +233,14 @@ class PosixEnv : public Env {
   }
 
   Status RemoveFile(const std::string& fname) override { return Done(::unlink(fname.c_str()), fname); }
-  Status CreateDir(const std::string& dir) override { return Done(::mkdir(dir.c_str(), 0755), dir); }
+  Status CreateDir(const std::string& dir) override {
+    const Status status = Done(::mkdir(dir.c_str(), 0755), dir);
+    return status.ok() ? SyncDirectoryOf(dir) : status;
+  }
   Status RemoveDir(const std::string& dir) override { return Done(::rmdir(dir.c_str()), dir); }
   Status RenameFile(const std::string& src, const std::string& target) override {
-    return Done(std::rename(src.c_str(), target.c_str()), src);
+    const Status status = Done(std::rename(src.c_str(), target.c_str()), src);
+    return status.ok() ? SyncDirectoryOf(target) : status;
   }
 
   Status GetFileSize(const std::string& fname, uint64_t* size) override {

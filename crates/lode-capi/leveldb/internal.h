@@ -43,8 +43,19 @@ inline Slice SliceOf(lodestore_bytes bytes) {
   return bytes.data == nullptr ? Slice() : Slice(static_cast<const char*>(bytes.data), bytes.size);
 }
 
-// The status that says what `error` does, which is freed.
+// The status that says what `error` does, which is freed. What an environment of the
+// caller's has said comes back as it was.
 Status StatusOf(lodestore_error* error);
+
+// The status that an environment has given, of its words for it.
+Status StatusOfReason(const char* reason);
+
+// True for an environment of the caller's, which must have all files then; with the
+// default one the engine goes its own, faster way.
+bool IsCallers(Env* env);
+
+// The engine's file system over `env`, which must last as long.
+lodestore_file_system FileSystemOf(Env* env);
 
 // The engine's cache that stands for one that NewLRUCache made, or null if `cache`
 // is the caller's own. It belongs to `cache`.

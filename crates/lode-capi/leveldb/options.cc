@@ -36,6 +36,8 @@ std::string FilterBits(const FilterPolicy* policy) {
 
 }  // namespace
 
+bool IsCallers(Env* env) { return env != nullptr && env != Env::Default(); }
+
 EngineOptions::EngineOptions(const Options& options) : options_(lodestore_options_create()) {
   const uint64_t files = options.max_open_files < 0 ? 0 : static_cast<uint64_t>(options.max_open_files);
   Set("create_if_missing", Switch(options.create_if_missing));
@@ -50,6 +52,10 @@ EngineOptions::EngineOptions(const Options& options) : options_(lodestore_option
     Keep(lodestore_options_set_cache(options_, cache));
   } else {
     Set("cache_bytes", std::to_string(8 << 20));
+  }
+  if (IsCallers(options.env)) {
+    const lodestore_file_system files = FileSystemOf(options.env);
+    Keep(lodestore_options_set_file_system(options_, &files));
   }
   if (options.comparator != nullptr && options.comparator != BytewiseComparator()) {
     lodestore_comparator comparator;
