@@ -250,3 +250,6 @@ pub extern "C" fn lodestore_names_add(names: Option<&mut Listed>, name: Text<'_>
         names.0.push(name.into_owned());
     }
 }
+
+#[cfg(test)]
+mod tests;
