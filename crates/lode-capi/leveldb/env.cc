@@ -21,6 +21,7 @@
 #include <thread>
 #include <utility>
 
+#include "internal.h"
 #include "leveldb/slice.h"
 
 namespace leveldb {
@@ -252,12 +253,11 @@ class PosixEnv : public Env {
 
   Status LockFile(const std::string& fname, FileLock** lock) override {
     *lock = nullptr;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    // Before it is opened: closing it again would end the lock that this process has.
+    if (locked_.count(fname) > 0) return AlreadyHeld(fname);
     Descriptor file(::open(fname.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (file.get() < 0) return Failure(fname, errno);
-    const std::lock_guard<std::mutex> guard(mutex_);
-    if (locked_.count(fname) > 0) {
-      return Status::IOError("lock " + fname, "already held by process");
-    }
     if (SetLock(file.get(), F_WRLCK) != 0) return Failure("lock " + fname, errno);
     locked_.insert(fname);
     *lock = new PosixFileLock(fname, file.take());
@@ -272,6 +272,16 @@ class PosixEnv : public Env {
     locked_.erase(held->name);
     delete held;
     return status;
+  }
+
+  // For who locks the file in another way.
+  Status Reserve(const std::string& fname) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return locked_.insert(fname).second ? Status::OK() : AlreadyHeld(fname);
+  }
+  void Release(const std::string& fname) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    locked_.erase(fname);
   }
 
   void Schedule(void (*function)(void* arg), void* arg) override {
@@ -325,6 +335,10 @@ class PosixEnv : public Env {
     return outcome == 0 ? Status::OK() : Failure(name, errno);
   }
 
+  static Status AlreadyHeld(const std::string& fname) {
+    return Status::IOError("lock " + fname, "already held by process");
+  }
+
   static int SetLock(int number, short type) {
     struct flock lock;
     std::memset(&lock, 0, sizeof lock);
@@ -351,6 +365,12 @@ class PosixEnv : public Env {
   bool has_worker_ = false;
 };
 
+PosixEnv* TheEnv() {
+  // Never destroyed: its thread may be at work when the program ends.
+  static PosixEnv* const env = new PosixEnv;
+  return env;
+}
+
 Status Write(Env* env, const Slice& data, const std::string& fname) {
   WritableFile* file = nullptr;
   Status status = env->NewWritableFile(fname, &file);
@@ -364,10 +384,17 @@ Status Write(Env* env, const Slice& data, const std::string& fname) {
 
 }  // namespace
 
-Env* Env::Default() {
-  // Never destroyed: its thread may be at work when the program ends.
-  static Env* const env = new PosixEnv;
-  return env;
+Env* Env::Default() { return TheEnv(); }
+
+EngineLock::EngineLock(const std::string& dbname, Env* env) {
+  if (IsCallers(env)) return;
+  const std::string name = dbname + "/LOCK";
+  status_ = TheEnv()->Reserve(name);
+  if (status_.ok()) name_ = name;
+}
+
+EngineLock::~EngineLock() {
+  if (!name_.empty()) TheEnv()->Release(name_);
 }
 
 Status WriteStringToFile(Env* env, const Slice& data, const std::string& fname) {

@@ -57,6 +57,8 @@ Status Exchange(Env* env, const std::string& dbname, const std::string& repaired
 Status RepairDB(const std::string& dbname, const Options& options) {
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
+  const EngineLock lock(dbname, options.env);
+  if (!lock.status().ok()) return lock.status();
   Env* const env = IsCallers(options.env) ? options.env : Env::Default();
   const std::string repaired = dbname + ".repaired";
   std::string kept = dbname + ".damaged";

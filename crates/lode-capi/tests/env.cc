@@ -465,6 +465,12 @@ void Wrapped(const std::string& root) {
   db->CompactRange(nullptr, nullptr);
   Digest(db.get());
   db.reset();
+  Status status;
+  db = Open(&env, name);
+  Say("past it", Kind(Open(Creating(leveldb::Env::Default()), name, &status) ? Status() : status));
+  Say("destroy", Kind(leveldb::DestroyDB(name, Creating(leveldb::Env::Default()))));
+  Digest(db.get());
+  db.reset();
   Say("goes through it", env.inside > 3 ? "yes" : "no");
   Say("outside", std::to_string(env.outside));
   // The files are the same by either way.
@@ -472,8 +478,9 @@ void Wrapped(const std::string& root) {
   db = Open(leveldb::Env::Default(), name);
   Digest(db.get());
   Fill(db.get(), 100);
-  db.reset();
   Say("goes past it", env.inside == before ? "yes" : "no");
+  Say("through it", Kind(Open(Creating(&env), name, &status) ? Status() : status));
+  db.reset();
   db = Open(&env, name);
   Digest(db.get());
   db.reset();
