@@ -160,6 +160,13 @@ class Memory : public leveldb::Env {
     for (auto& each : disk.files) each.second->bytes.resize(each.second->synced);
   }
 
+  // What another process finds when this one is killed now.
+  void CopyTo(Memory* other) {
+    const Guard guard(disk.mutex);
+    other->disk.directories = disk.directories;
+    for (auto& each : disk.files) other->disk.files[each.first] = std::make_shared<File>(*each.second);
+  }
+
   Status NewSequentialFile(const std::string& name, leveldb::SequentialFile** result) override {
     return Open<Sequential>(name, result);
   }
@@ -344,6 +351,11 @@ void InMemory(const std::string& root) {
   // What was not synced is kept unless power is lost.
   db = Open(&env, name);
   Say("put", db->Put({}, Key(2), "not synced").ToString());
+  {
+    Memory killed;
+    env.CopyTo(&killed);
+    Digest(Open(&killed, name).get());
+  }
   db.reset();
   db = Open(&env, name);
   Digest(db.get());
