@@ -1,7 +1,6 @@
 // RepairDB: a new database of what can be read, in the place of the damaged one,
 // which is kept beside it.
 
-#include <cstdio>
 #include <string>
 #include <vector>
 

@@ -552,6 +552,7 @@ static void live_in_memory(int can_do_more) {
   const lodestore_family* family;
   lodestore_family* other = NULL;
   lodestore_table_writer* writer = NULL;
+  lodestore_cursor* cursor = NULL;
   lodestore_value* value = NULL;
   const char* paths[] = {"shelf/new.table"};
   char key[32];
@@ -581,6 +582,17 @@ static void live_in_memory(int can_do_more) {
     lodestore_close(db);
     CHECK(fs.open == 0 && fs.destroyed == 0);
   }
+  /* The last that goes closes everything, also what was compacted away meanwhile. */
+  ok(lodestore_open("shelf/db", options, &db));
+  family = lodestore_default_family(db);
+  ok(lodestore_cursor_create(family, NULL, &cursor));
+  CHECK(lodestore_cursor_first(cursor));
+  ok(lodestore_rewrite_range(family, none(), none()));
+  CHECK(lodestore_cursor_next(cursor));
+  lodestore_close(db);
+  CHECK(lodestore_cursor_next(cursor));
+  lodestore_cursor_free(cursor);
+  CHECK(fs.open == 0);
   ok(lodestore_open_or_adopt("shelf/db", options, &db));
   family = lodestore_default_family(db);
   ok(lodestore_family_open(db, "other", &other));

@@ -15,7 +15,7 @@ use testkit::files;
 use testkit::random::Random;
 
 use crate::options::Given;
-use drive::{Changes, Entries, Open, checkpoint, destroy, options, roll_back};
+use drive::{Changes, Entries, Opened, checkpoint, destroy, options, roll_back};
 
 const STEPS: usize = 45;
 
@@ -75,9 +75,9 @@ fn changes(random: &mut Random, number: usize) -> Changes {
 }
 
 /// Lives until the end, or until a write or an opening fails.
-fn live(seed: u64, options: &Given, written: &mut Written) -> Option<Open> {
+fn live(seed: u64, options: &Given, written: &mut Written) -> Option<Opened> {
     let mut random = Random::new(seed);
-    let mut db = Open::open(options).ok()?;
+    let mut db = Opened::open(options).ok()?;
     for step in 0..STEPS {
         match random.below(14) {
             // Failures of these concern no write; what follows shows what they did.
@@ -87,7 +87,7 @@ fn live(seed: u64, options: &Given, written: &mut Written) -> Option<Open> {
             3 => {
                 drop(db);
                 // What fails once may be tried again.
-                db = Open::open(options).or_else(|_| Open::open(options)).ok()?;
+                db = Opened::open(options).or_else(|_| Opened::open(options)).ok()?;
             }
             _ => {
                 let (changes, sync) = (changes(&mut random, step), random.one_in(3));
@@ -112,14 +112,14 @@ fn recover(disk: &MemFs, written: &Written, least: usize, context: &str) {
     let done = |outcome: Result<(), drive::Told>| {
         outcome.unwrap_or_else(|(code, text)| panic!("{context}: {code}, {text}"));
     };
-    let db = Open::open(&options).unwrap_or_else(|error| panic!("{context}: {error:?}"));
+    let db = Opened::open(&options).unwrap_or_else(|error| panic!("{context}: {error:?}"));
     let found = db.entries().unwrap_or_else(|error| panic!("{context}: {error:?}"));
     written.judge(&found, least, context);
     done(db.write(&vec![(b"after".to_vec(), Some(b"1".to_vec()))], true));
     done(db.compact());
     done(db.verify());
     drop(db);
-    let db = Open::open(&options).unwrap_or_else(|error| panic!("{context}: {error:?}"));
+    let db = Opened::open(&options).unwrap_or_else(|error| panic!("{context}: {error:?}"));
     let mut again = db.entries().unwrap_or_else(|error| panic!("{context}: {error:?}"));
     assert_eq!(again.remove(&b"after"[..]), Some(b"1".to_vec()), "{context}");
     assert_eq!(again, found, "{context}");
@@ -138,10 +138,8 @@ fn one_call_fails(call: Operation, nth: u64, able: Capabilities) -> bool {
     if failing.struck() == 0 {
         assert!(db.is_some() && written.acknowledged + 1 == written.states.len(), "{context}");
     }
-    if let Some(db) = &db {
-        if let Ok(found) = db.entries() {
-            written.judge(&found, written.acknowledged, &context);
-        }
+    if let Some(Ok(found)) = db.as_ref().map(Opened::entries) {
+        written.judge(&found, written.acknowledged, &context);
     }
     let (killed, powerless) = (disk.fork(), disk.crash(nth));
     drop(db);
@@ -216,9 +214,9 @@ fn adoption_needs_no_links() {
             let disk = MemFs::with_capabilities(able);
             files::write(&disk, root, &original).expect("memory takes files");
             let options = options(Arc::new(disk.clone()));
-            let (code, text) = Open::open(&options).err().expect("it is LevelDB's");
+            let (code, text) = Opened::open(&options).err().expect("it is LevelDB's");
             assert_eq!(code, 3, "{text}");
-            let db = Open::open_or_adopt(&options).unwrap_or_else(|error| panic!("{error:?}"));
+            let db = Opened::open_or_adopt(&options).unwrap_or_else(|error| panic!("{error:?}"));
             let found = db.entries().unwrap_or_else(|error| panic!("{error:?}"));
             assert_eq!(found.len(), entries, "{name}");
             checkpoint(&db, "/home/copy").unwrap_or_else(|error| panic!("{error:?}"));

@@ -18,7 +18,8 @@ use super::snapshot::Snapshot;
 use super::updates::{LogPin, Updates};
 use super::verify::VerifyReport;
 
-/// Keeps the engine running; the last one to go closes it.
+/// Keeps the engine running; the last one to go closes it, and waits until nothing of
+/// the database is in use. So whoever holds files or tables besides drops those first.
 pub(crate) struct Handle {
     pub(crate) engine: Arc<Engine>,
     /// Dropped behind the engine: nothing of the database is in use then.

@@ -56,27 +56,27 @@ pub(super) fn options(fs: Arc<dyn Fs>) -> Box<Given> {
 }
 
 /// An open database.
-pub(super) struct Open(Option<Box<Db>>);
+pub(super) struct Opened(Option<Box<Db>>);
 
-impl Drop for Open {
+impl Drop for Opened {
     fn drop(&mut self) {
         lodestore_close(self.0.take());
     }
 }
 
-impl Open {
-    pub(super) fn open(options: &Given) -> Result<Open, Told> {
+impl Opened {
+    pub(super) fn open(options: &Given) -> Result<Opened, Told> {
         let mut place = MaybeUninit::uninit();
         told(lodestore_open(Text::of(PATH), Some(options), Some(&mut place)))?;
         // SAFETY: the call has written to it, whatever came of it.
-        Ok(Open(unsafe { place.assume_init() }))
+        Ok(Opened(unsafe { place.assume_init() }))
     }
 
-    pub(super) fn open_or_adopt(options: &Given) -> Result<Open, Told> {
+    pub(super) fn open_or_adopt(options: &Given) -> Result<Opened, Told> {
         let mut place = MaybeUninit::uninit();
         told(lodestore_open_or_adopt(Text::of(PATH), Some(options), Some(&mut place)))?;
         // SAFETY: as above.
-        Ok(Open(unsafe { place.assume_init() }))
+        Ok(Opened(unsafe { place.assume_init() }))
     }
 
     fn family(&self) -> Option<&Family> {
@@ -156,7 +156,7 @@ pub(super) fn destroy(options: &Given) -> Result<(), Told> {
     told(lodestore_destroy(Text::of(PATH), Some(options)))
 }
 
-pub(super) fn checkpoint(db: &Open, path: &str) -> Result<(), Told> {
+pub(super) fn checkpoint(db: &Opened, path: &str) -> Result<(), Told> {
     let path = CString::new(path).expect("it has no zero byte");
     told(lodestore_checkpoint(db.0.as_deref(), Text::of(&path)))
 }
