@@ -73,6 +73,9 @@ int lodestore_error_code(const lodestore_error* error);
 /* What happened, with file and offset where there is one; "OK" for NULL. It lasts
  * until the error is freed. */
 const char* lodestore_error_message(const lodestore_error* error);
+/* What a file system of yours said of it (lodestore_file_system), alone; NULL if it said
+ * nothing, or was not asked. */
+const char* lodestore_error_reason(const lodestore_error* error);
 void lodestore_error_free(lodestore_error* error);
 
 /* ---- Values ------------------------------------------------------------- */
@@ -195,6 +198,85 @@ lodestore_error* lodestore_read_options_set_bounds(lodestore_read_options* optio
 /* Cursors see keys that begin so; data NULL: all. */
 lodestore_error* lodestore_read_options_set_prefix(lodestore_read_options* options,
                                                    lodestore_bytes prefix);
+
+/* ---- A file system of yours --------------------------------------------- */
+
+/* Where a database's files are, in place of the system's. Set with
+ * lodestore_options_set_file_system, it serves every call that takes these options, and
+ * no file is touched but through it.
+ *
+ * - Functions give 0, or a number of errno.h. `why` may be given the failure's text by
+ *   lodestore_result_set; the system's words for the number stand there otherwise. These
+ *   numbers mean something to the engine: ENOENT (it goes by it), EEXIST (fine for
+ *   create_directory), EBUSY and EAGAIN (of lock: somebody has it), EINTR (of read: once
+ *   more), EMFILE and ENFILE (it closes files that it reads, and tries again), ENOSPC and
+ *   EDQUOT (it waits for room).
+ * - They are called by any thread, several at once, and with different files; a file
+ *   that is written is used by one thread at a time.
+ * - `file` and `lock` are what `open`, `create`, `overwrite` and `lock` have put there;
+ *   each is closed or unlocked once.
+ * - Paths are those that you give to the engine, with names of its own behind a slash;
+ *   "." is where relative ones begin.
+ * - Of the last four, which may be NULL, each allows something: links instead of copies;
+ *   logs that are used again; cutting off what a failed append has left; room for a log
+ *   before it is written. */
+typedef struct lodestore_names lodestore_names;
+
+typedef struct {
+  size_t size; /* sizeof(lodestore_file_system) */
+  void* context;
+  /* May be NULL; called once nothing uses the file system any more. */
+  void (*destroy)(void* context);
+
+  /* To read. Whoever has a file open, or a lock, keeps it when the name is removed. */
+  int (*open)(void* context, const char* path, void** file, lodestore_result* why);
+  /* Up to `size` bytes from `offset` on; *count, which is 0, gets how many: fewer at the
+   * end of the file only. */
+  int (*read)(void* context, void* file, uint64_t offset, void* buffer, size_t size,
+              size_t* count, lodestore_result* why);
+  void (*close_readable)(void* context, void* file);
+
+  /* To write from front to back. A file that is there is emptied. */
+  int (*create)(void* context, const char* path, void** file, lodestore_result* why);
+  /* All of it. It can be read at once, and is not lost when the process is killed. */
+  int (*append)(void* context, void* file, lodestore_bytes bytes, lodestore_result* why);
+  /* What was appended survives power loss then. */
+  int (*sync)(void* context, void* file, lodestore_result* why);
+  /* The file is gone after a failure, too. */
+  int (*close_writable)(void* context, void* file, lodestore_result* why);
+
+  /* Bytes in a file, also in one that is still written. */
+  int (*length)(void* context, const char* path, uint64_t* bytes, lodestore_result* why);
+  /* Calls lodestore_names_add with each name in a directory. */
+  int (*list)(void* context, const char* path, lodestore_names* names, lodestore_result* why);
+  int (*remove)(void* context, const char* path, lodestore_result* why);
+  /* In one step; what is at `to` is replaced. */
+  int (*rename)(void* context, const char* from, const char* to, lodestore_result* why);
+  /* ENOENT if the directory above is not there: that one is made first then. */
+  int (*create_directory)(void* context, const char* path, lodestore_result* why);
+  /* Only if it is empty. */
+  int (*remove_directory)(void* context, const char* path, lodestore_result* why);
+  /* The names in it survive power loss then. */
+  int (*sync_directory)(void* context, const char* path, lodestore_result* why);
+  /* Never waits. Excludes all who may open the same files. */
+  int (*lock)(void* context, const char* path, void** lock, lodestore_result* why);
+  void (*unlock)(void* context, void* lock);
+
+  /* A second name for a file. */
+  int (*hard_link)(void* context, const char* from, const char* to, lodestore_result* why);
+  /* To write over, from front to back; the rest stays. */
+  int (*overwrite)(void* context, const char* path, void** file, lodestore_result* why);
+  /* Cuts the file, and goes on there. */
+  int (*truncate)(void* context, void* file, uint64_t length, lodestore_result* why);
+  /* So many bytes will be written. The length stays as it is. */
+  int (*preallocate)(void* context, void* file, uint64_t length, lodestore_result* why);
+} lodestore_file_system;
+
+/* The name alone. "." and "..", and names with a slash, are passed over. */
+void lodestore_names_add(lodestore_names* names, const char* name);
+/* The functions are copied. If this fails, `destroy` is not called. */
+lodestore_error* lodestore_options_set_file_system(lodestore_options* options,
+                                                   const lodestore_file_system* file_system);
 
 /* ---- Databases and families --------------------------------------------- */
 

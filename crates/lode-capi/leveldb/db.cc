@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "internal.h"
 #include "leveldb/env.h"
@@ -17,6 +18,11 @@ DB::~DB() = default;
 
 Status StatusOf(lodestore_error* error) {
   if (error == nullptr) return Status::OK();
+  if (const char* reason = lodestore_error_reason(error)) {
+    const Status given = StatusOfReason(reason);
+    lodestore_error_free(error);
+    return given;
+  }
   // The engine's text begins with the kind, as LevelDB's does.
   const char* text = lodestore_error_message(error);
   const char* colon = std::strstr(text, ": ");
@@ -120,7 +126,8 @@ class Converter : public WriteBatch::Handler {
 
 class Database : public DB {
  public:
-  explicit Database(lodestore_db* db) : db_(db), family_(lodestore_default_family(db)) {}
+  Database(lodestore_db* db, std::unique_ptr<EngineLock> lock)
+      : lock_(std::move(lock)), db_(db), family_(lodestore_default_family(db)) {}
   ~Database() override { lodestore_close(db_); }
 
   Status Put(const WriteOptions& options, const Slice& key, const Slice& value) override {
@@ -200,6 +207,8 @@ class Database : public DB {
     return {static_cast<uint8_t>(options.sync), 0, 0};
   }
 
+  // Released once the database is closed.
+  const std::unique_ptr<EngineLock> lock_;
   lodestore_db* db_;
   const lodestore_family* family_;
 };
@@ -215,21 +224,22 @@ bool MayAdopt() {
 
 Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   *dbptr = nullptr;
-  if (options.env != nullptr && options.env != Env::Default()) {
-    return Status::NotSupported("an environment of one's own", "not in this version");
-  }
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
+  std::unique_ptr<EngineLock> lock(new EngineLock(name, options.env));
+  if (!lock->status().ok()) return lock->status();
   lodestore_db* db = nullptr;
   const auto open = MayAdopt() ? lodestore_open_or_adopt : lodestore_open;
   const Status status = StatusOf(open(name.c_str(), engine.get(), &db));
-  if (status.ok()) *dbptr = new Database(db);
+  if (status.ok()) *dbptr = new Database(db, std::move(lock));
   return status;
 }
 
 Status DestroyDB(const std::string& name, const Options& options) {
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
+  const EngineLock lock(name, options.env);
+  if (!lock.status().ok()) return lock.status();
   lodestore_error* error = lodestore_destroy(name.c_str(), engine.get());
   if (lodestore_error_code(error) == LODESTORE_MISSING) {
     lodestore_error_free(error);

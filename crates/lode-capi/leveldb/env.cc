@@ -1,5 +1,5 @@
-// The default environment, for programs that use it themselves: the engine has its
-// own way to files.
+// The default environment, for programs that use it themselves or wrap it: the engine
+// has its own way to files.
 
 #include "leveldb/env.h"
 
@@ -21,6 +21,7 @@
 #include <thread>
 #include <utility>
 
+#include "internal.h"
 #include "leveldb/slice.h"
 
 namespace leveldb {
@@ -72,6 +73,17 @@ class Descriptor {
  private:
   int number_;
 };
+
+// Names survive power loss then. Who reaches these files through an environment has
+// no call for that: it happens when a file is first synced, and when it gets a name.
+Status SyncDirectoryOf(const std::string& name) {
+  const size_t slash = name.rfind('/');
+  std::string directory = ".";
+  if (slash != std::string::npos) directory = slash == 0 ? "/" : name.substr(0, slash);
+  const Descriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool synced = file.get() >= 0 && ::fsync(file.get()) == 0;
+  return synced ? Status::OK() : Failure(directory, errno);
+}
 
 class PosixSequentialFile : public SequentialFile {
  public:
@@ -128,6 +140,8 @@ class PosixWritableFile : public WritableFile {
       const ssize_t count = ::write(file_.get(), at, left);
       if (count < 0) {
         if (errno == EINTR) continue;
+        // How much of it is there is not known: it must not be written again.
+        buffer_.clear();
         return Failure(name_, errno);
       }
       at += count;
@@ -140,6 +154,10 @@ class PosixWritableFile : public WritableFile {
   Status Sync() override {
     Status status = Flush();
     if (status.ok() && ::fdatasync(file_.get()) != 0) status = Failure(name_, errno);
+    if (status.ok() && !has_durable_name_) {
+      status = SyncDirectoryOf(name_);
+      has_durable_name_ = status.ok();
+    }
     return status;
   }
 
@@ -155,6 +173,7 @@ class PosixWritableFile : public WritableFile {
   const std::string name_;
   Descriptor file_;
   std::string buffer_;
+  bool has_durable_name_ = false;
 };
 
 class PosixFileLock : public FileLock {
@@ -215,10 +234,14 @@ class PosixEnv : public Env {
   }
 
   Status RemoveFile(const std::string& fname) override { return Done(::unlink(fname.c_str()), fname); }
-  Status CreateDir(const std::string& dir) override { return Done(::mkdir(dir.c_str(), 0755), dir); }
+  Status CreateDir(const std::string& dir) override {
+    const Status status = Done(::mkdir(dir.c_str(), 0755), dir);
+    return status.ok() ? SyncDirectoryOf(dir) : status;
+  }
   Status RemoveDir(const std::string& dir) override { return Done(::rmdir(dir.c_str()), dir); }
   Status RenameFile(const std::string& src, const std::string& target) override {
-    return Done(std::rename(src.c_str(), target.c_str()), src);
+    const Status status = Done(std::rename(src.c_str(), target.c_str()), src);
+    return status.ok() ? SyncDirectoryOf(target) : status;
   }
 
   Status GetFileSize(const std::string& fname, uint64_t* size) override {
@@ -230,12 +253,11 @@ class PosixEnv : public Env {
 
   Status LockFile(const std::string& fname, FileLock** lock) override {
     *lock = nullptr;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    // Before it is opened: closing it again would end the lock that this process has.
+    if (locked_.count(fname) > 0) return AlreadyHeld(fname);
     Descriptor file(::open(fname.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (file.get() < 0) return Failure(fname, errno);
-    const std::lock_guard<std::mutex> guard(mutex_);
-    if (locked_.count(fname) > 0) {
-      return Status::IOError("lock " + fname, "already held by process");
-    }
     if (SetLock(file.get(), F_WRLCK) != 0) return Failure("lock " + fname, errno);
     locked_.insert(fname);
     *lock = new PosixFileLock(fname, file.take());
@@ -250,6 +272,16 @@ class PosixEnv : public Env {
     locked_.erase(held->name);
     delete held;
     return status;
+  }
+
+  // For who locks the file in another way.
+  Status Reserve(const std::string& fname) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return locked_.insert(fname).second ? Status::OK() : AlreadyHeld(fname);
+  }
+  void Release(const std::string& fname) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    locked_.erase(fname);
   }
 
   void Schedule(void (*function)(void* arg), void* arg) override {
@@ -303,6 +335,10 @@ class PosixEnv : public Env {
     return outcome == 0 ? Status::OK() : Failure(name, errno);
   }
 
+  static Status AlreadyHeld(const std::string& fname) {
+    return Status::IOError("lock " + fname, "already held by process");
+  }
+
   static int SetLock(int number, short type) {
     struct flock lock;
     std::memset(&lock, 0, sizeof lock);
@@ -329,6 +365,12 @@ class PosixEnv : public Env {
   bool has_worker_ = false;
 };
 
+PosixEnv* TheEnv() {
+  // Never destroyed: its thread may be at work when the program ends.
+  static PosixEnv* const env = new PosixEnv;
+  return env;
+}
+
 Status Write(Env* env, const Slice& data, const std::string& fname) {
   WritableFile* file = nullptr;
   Status status = env->NewWritableFile(fname, &file);
@@ -342,10 +384,17 @@ Status Write(Env* env, const Slice& data, const std::string& fname) {
 
 }  // namespace
 
-Env* Env::Default() {
-  // Never destroyed: its thread may be at work when the program ends.
-  static Env* const env = new PosixEnv;
-  return env;
+Env* Env::Default() { return TheEnv(); }
+
+EngineLock::EngineLock(const std::string& dbname, Env* env) {
+  if (IsCallers(env)) return;
+  const std::string name = dbname + "/LOCK";
+  status_ = TheEnv()->Reserve(name);
+  if (status_.ok()) name_ = name;
+}
+
+EngineLock::~EngineLock() {
+  if (!name_.empty()) TheEnv()->Release(name_);
 }
 
 Status WriteStringToFile(Env* env, const Slice& data, const std::string& fname) {

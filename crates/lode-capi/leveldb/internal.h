@@ -43,8 +43,39 @@ inline Slice SliceOf(lodestore_bytes bytes) {
   return bytes.data == nullptr ? Slice() : Slice(static_cast<const char*>(bytes.data), bytes.size);
 }
 
-// The status that says what `error` does, which is freed.
+// The status that says what `error` does, which is freed. What an environment of the
+// caller's has said comes back as it was.
 Status StatusOf(lodestore_error* error);
+
+// The status that an environment has given, of its words for it.
+Status StatusOfReason(const char* reason);
+
+// True for an environment of the caller's, which must have all files then; with the
+// default one the engine goes its own, faster way.
+bool IsCallers(Env* env);
+
+// A database that is opened in an environment of the caller's is locked by that. This is
+// for the others: while the engine has `dbname` by its own way, the default environment,
+// which may be reached through a wrapper, locks it for nobody else, and neither does the
+// engine take what the environment has locked. Other processes see the locks of files.
+class EngineLock {
+ public:
+  EngineLock(const std::string& dbname, Env* env);
+  ~EngineLock();
+  EngineLock(const EngineLock&) = delete;
+  EngineLock& operator=(const EngineLock&) = delete;
+
+  // IOError if it is not to be had.
+  const Status& status() const { return status_; }
+
+ private:
+  // Empty: nothing is held.
+  std::string name_;
+  Status status_;
+};
+
+// The engine's file system over `env`, which must last as long.
+lodestore_file_system FileSystemOf(Env* env);
 
 // The engine's cache that stands for one that NewLRUCache made, or null if `cache`
 // is the caller's own. It belongs to `cache`.

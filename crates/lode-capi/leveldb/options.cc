@@ -41,6 +41,8 @@ std::string FilterBits(const FilterPolicy* policy) {
 
 }  // namespace
 
+bool IsCallers(Env* env) { return env != nullptr && env != Env::Default(); }
+
 EngineOptions::EngineOptions(const Options& options) : options_(lodestore_options_create()) {
   const uint64_t files = options.max_open_files < 0 ? 0 : static_cast<uint64_t>(options.max_open_files);
   Set("create_if_missing", Switch(options.create_if_missing));
@@ -62,6 +64,10 @@ EngineOptions::EngineOptions(const Options& options) : options_(lodestore_option
     listener.context = options.info_log;
     listener.tell = Tell;
     Keep(lodestore_options_set_listener(options_, &listener));
+  }
+  if (IsCallers(options.env)) {
+    const lodestore_file_system files = FileSystemOf(options.env);
+    Keep(lodestore_options_set_file_system(options_, &files));
   }
   if (options.comparator != nullptr && options.comparator != BytewiseComparator()) {
     lodestore_comparator comparator;

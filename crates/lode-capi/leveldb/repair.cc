@@ -1,36 +1,79 @@
 // RepairDB: a new database of what can be read, in the place of the damaged one,
 // which is kept beside it.
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <string>
+#include <vector>
 
 #include "internal.h"
 #include "leveldb/db.h"
+#include "leveldb/env.h"
 
 namespace leveldb {
+
+namespace {
+
+const char kCurrent[] = "CURRENT";
+
+// Whether anything is at `path`, also where directories are only parts of names.
+bool IsThere(Env* env, const std::string& path) {
+  std::vector<std::string> children;
+  return env->FileExists(path) || (env->GetChildren(path, &children).ok() && !children.empty());
+}
+
+// Moves all but the file that makes it a database.
+Status MoveFiles(Env* env, const std::string& from, const std::string& to) {
+  std::vector<std::string> children;
+  Status status = env->GetChildren(from, &children);
+  for (size_t i = 0; status.ok() && i < children.size(); i++) {
+    const std::string& name = children[i];
+    if (name == "." || name == ".." || name == kCurrent) continue;
+    status = env->RenameFile(from + "/" + name, to + "/" + name);
+  }
+  return status;
+}
+
+Status MoveCurrent(Env* env, const std::string& from, const std::string& to) {
+  const std::string name = std::string("/") + kCurrent;
+  return env->FileExists(from + name) ? env->RenameFile(from + name, to + name) : Status::OK();
+}
+
+// Environments rename files, but not always directories. At no time a directory is
+// taken for a database that has only some of its files.
+Status Exchange(Env* env, const std::string& dbname, const std::string& repaired,
+                const std::string& kept) {
+  // What is wrong with it shows when the first file is moved.
+  env->CreateDir(kept);
+  Status status = MoveCurrent(env, dbname, kept);
+  if (status.ok()) status = MoveFiles(env, dbname, kept);
+  if (status.ok()) status = MoveFiles(env, repaired, dbname);
+  if (status.ok()) status = MoveCurrent(env, repaired, dbname);
+  if (status.ok()) env->RemoveDir(repaired);
+  return status;
+}
+
+}  // namespace
 
 Status RepairDB(const std::string& dbname, const Options& options) {
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
+  const EngineLock lock(dbname, options.env);
+  if (!lock.status().ok()) return lock.status();
+  Env* const env = IsCallers(options.env) ? options.env : Env::Default();
   const std::string repaired = dbname + ".repaired";
   std::string kept = dbname + ".damaged";
-  for (int i = 2; ::access(kept.c_str(), F_OK) == 0; i++) {
-    kept = dbname + ".damaged-" + std::to_string(i);
-  }
+  for (int i = 2; IsThere(env, kept); i++) kept = dbname + ".damaged-" + std::to_string(i);
   Status status =
       StatusOf(lodestore_repair(dbname.c_str(), repaired.c_str(), engine.get(), nullptr));
   if (!status.ok()) return status;
-  if (std::rename(dbname.c_str(), kept.c_str()) != 0) {
-    return Status::IOError(dbname, std::strerror(errno));
+  if (env != Env::Default()) {
+    status = Exchange(env, dbname, repaired, kept);
+  } else {
+    status = env->RenameFile(dbname, kept);
+    if (status.ok()) status = env->RenameFile(repaired, dbname);
   }
-  if (std::rename(repaired.c_str(), dbname.c_str()) != 0) {
-    return Status::IOError(repaired, std::strerror(errno));
-  }
-  return Status::OK();
+  if (status.ok()) return status;
+  return Status::IOError(status.ToString(), "what was saved is in " + repaired + ", the rest in " +
+                                                dbname + " and " + kept);
 }
 
 }  // namespace leveldb

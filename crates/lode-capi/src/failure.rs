@@ -6,10 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::Error;
 
+use crate::filesystem;
+
 /// `lodestore_error`.
 pub struct Failure {
     code: c_int,
     message: CString,
+    /// What the caller's file system said of it, if it was asked.
+    reason: Option<CString>,
 }
 
 /// What every call that can fail gives: null if it did not.
@@ -32,14 +36,20 @@ impl From<Error> for Failure {
             Error::ReadOnly { .. } => 9,
             _ => INTERNAL,
         };
-        Failure::new(code, &error.to_string())
+        let reason = filesystem::reason(&error).map(without_zeros);
+        Failure { reason, ..Failure::new(code, &error.to_string()) }
     }
+}
+
+/// `text` for C, where a zero byte ends it.
+fn without_zeros(text: &str) -> CString {
+    let bytes: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
+    CString::new(bytes).unwrap_or_default()
 }
 
 impl Failure {
     fn new(code: c_int, message: &str) -> Failure {
-        let bytes: Vec<u8> = message.bytes().filter(|byte| *byte != 0).collect();
-        Failure { code, message: CString::new(bytes).unwrap_or_default() }
+        Failure { code, message: without_zeros(message), reason: None }
     }
 
     fn of_panic(panic: &(dyn Any + Send)) -> Failure {
@@ -77,6 +87,12 @@ pub extern "C" fn lodestore_error_code(error: Option<&Failure>) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn lodestore_error_message(error: Option<&Failure>) -> *const c_char {
     error.map_or(c"OK".as_ptr(), |error| error.message.as_ptr())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn lodestore_error_reason(error: Option<&Failure>) -> *const c_char {
+    let reason = error.and_then(|error| error.reason.as_ref());
+    reason.map_or(std::ptr::null(), |reason| reason.as_ptr())
 }
 
 #[unsafe(no_mangle)]

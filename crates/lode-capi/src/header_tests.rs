@@ -10,6 +10,7 @@ const SOURCES: &[&str] = &[
     include_str!("database.rs"),
     include_str!("failure.rs"),
     include_str!("files.rs"),
+    include_str!("filesystem.rs"),
     include_str!("merge.rs"),
     include_str!("options.rs"),
     include_str!("order.rs"),

@@ -15,6 +15,7 @@
 //! | `failure` | errors, with a code and a text; panics become one |
 //! | `value` | bytes that the caller keeps for a while |
 //! | `order`, `merge`, `listener` | the caller's comparator, merge operator and listener |
+//! | `filesystem` | the caller's file system |
 //! | `options` | options of databases, writes and reads |
 //! | `snapshot`, `batch` | a state to read; changes to write together |
 //! | `data` | puts, deletes, gets |
@@ -33,6 +34,8 @@ mod value;
 mod listener;
 mod merge;
 mod order;
+
+mod filesystem;
 
 mod options;
 

@@ -8,9 +8,10 @@ use engine::{AddU64, Append, MergeOperator, Result, SharedMergeOperator};
 use crate::order::Context;
 use crate::pass::{Bytes, Text, given, invalid};
 
-/// `lodestore_result`: where a merge operator puts what it made.
+/// `lodestore_result`: where a merge operator puts what it made, and a file system
+/// the text of a failure.
 #[derive(Default)]
-pub struct Made(Option<Vec<u8>>);
+pub struct Made(pub(crate) Option<Vec<u8>>);
 
 type FullMerge = unsafe extern "C" fn(
     *mut c_void,

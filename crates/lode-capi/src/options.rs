@@ -7,6 +7,7 @@ use std::time::Duration;
 use engine::{Cache, FamilyOptions, IngestOptions, Options, ReadOptions, Result, WriteOptions};
 
 use crate::failure::{Outcome, guarded, guarded_or, released};
+use crate::filesystem::GivenFileSystem;
 use crate::listener::GivenListener;
 use crate::merge::{self, GivenOperator};
 use crate::order::GivenComparator;
@@ -160,6 +161,20 @@ pub extern "C" fn lodestore_options_set_cache(
     guarded(|| {
         let cache = Arc::clone(&given(cache, "the cache")?.0);
         given(options, "options")?.0.cache = Some(cache);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn lodestore_options_set_file_system(
+    options: Option<&mut Given>,
+    file_system: *const GivenFileSystem,
+) -> Outcome {
+    guarded(|| {
+        let options = &mut given(options, "options")?.0;
+        // SAFETY: the header demands that the whole of it can be read, if it is not
+        // null.
+        options.fs = unsafe { GivenFileSystem::at(file_system) }?.file_system()?;
         Ok(())
     })
 }

@@ -62,6 +62,10 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    pub(crate) fn of(text: &'a CStr) -> Text<'a> {
+        Text { data: text.as_ptr(), lives: PhantomData }
+    }
+
     pub(crate) fn is_null(self) -> bool {
         self.data.is_null()
     }

@@ -16,6 +16,8 @@
     }                                                                         \
   } while (0)
 
+#include "memory_fs.h"
+
 static const char* root;
 
 static lodestore_bytes text(const char* string) {
@@ -576,6 +578,177 @@ static void the_log_can_be_followed(void) {
   lodestore_options_free(options);
 }
 
+/* A life on a file system of the caller's: everything is there, the system's own files
+ * are left alone, and all that was opened is closed. */
+static void live_in_memory(int can_do_more) {
+  memory_fs fs;
+  lodestore_file_system functions;
+  lodestore_options* options = creating();
+  lodestore_options* of_table = lodestore_options_create();
+  lodestore_write_options synced = {1, 0, 0};
+  lodestore_db* db = NULL;
+  lodestore_db* copy = NULL;
+  const lodestore_family* family;
+  lodestore_family* other = NULL;
+  lodestore_table_writer* writer = NULL;
+  lodestore_cursor* cursor = NULL;
+  lodestore_value* value = NULL;
+  const char* paths[] = {"shelf/new.table"};
+  char key[32];
+  int i, round;
+
+  memory_begin(&fs);
+  functions = memory_functions(&fs);
+  if (can_do_more) memory_more_functions(&functions);
+  ok(lodestore_options_set_file_system(options, &functions));
+  functions.destroy = NULL;
+  ok(lodestore_options_set_file_system(of_table, &functions));
+  ok(lodestore_options_set_family(options, NULL, "memtable_bytes", "64KiB"));
+  for (round = 0; round < 3; round++) {
+    ok(lodestore_open("shelf/db", options, &db));
+    fails(lodestore_open("shelf/db", options, &copy), LODESTORE_BUSY);
+    family = lodestore_default_family(db);
+    ok(lodestore_family_open_or_create(db, "other", &other));
+    for (i = 0; i < 2000; i++) {
+      snprintf(key, sizeof key, "key%06d", i * 7 % 2000);
+      ok(lodestore_put(family, NULL, text(key), text("a value of some length")));
+      if (i % 10 == 0) ok(lodestore_put(other, &synced, text(key), text(key)));
+    }
+    if (round == 1) ok(lodestore_flush_all(db));
+    ok(lodestore_compact_range(family, none(), none()));
+    ok(lodestore_delete(family, &synced, text("key000000")));
+    lodestore_family_free(other);
+    lodestore_close(db);
+    CHECK(fs.open == 0 && fs.destroyed == 0);
+  }
+  /* The last that goes closes everything, also what was compacted away meanwhile. */
+  ok(lodestore_open("shelf/db", options, &db));
+  family = lodestore_default_family(db);
+  ok(lodestore_cursor_create(family, NULL, &cursor));
+  CHECK(lodestore_cursor_first(cursor));
+  ok(lodestore_rewrite_range(family, none(), none()));
+  CHECK(lodestore_cursor_next(cursor));
+  lodestore_close(db);
+  CHECK(lodestore_cursor_next(cursor));
+  lodestore_cursor_free(cursor);
+  CHECK(fs.open == 0);
+  ok(lodestore_open_or_adopt("shelf/db", options, &db));
+  family = lodestore_default_family(db);
+  ok(lodestore_family_open(db, "other", &other));
+  has(family, NULL, "key000000", NULL);
+  has(family, NULL, "key001999", "a value of some length");
+  has(other, NULL, "key000070", "key000070");
+  ok(lodestore_table_writer_create(paths[0], of_table, NULL, &writer));
+  ok(lodestore_table_writer_put(writer, text("taken in"), text("yes")));
+  ok(lodestore_table_writer_finish(writer));
+  lodestore_table_writer_free(writer);
+  ok(lodestore_ingest(family, paths, 1, NULL));
+  ok(lodestore_verify(db));
+  ok(lodestore_checkpoint(db, "copies/of/shelf"));
+  lodestore_family_free(other);
+  lodestore_close(db);
+
+  ok(lodestore_open_read_only("copies/of/shelf", options, &copy));
+  has(lodestore_default_family(copy), NULL, "taken in", "yes");
+  lodestore_close(copy);
+  ok(lodestore_list_families("copies/of/shelf", options, &value));
+  CHECK(equal(lodestore_value_bytes(value), "default\nother"));
+  lodestore_value_free(value);
+  ok(lodestore_repair("copies/of/shelf", "repaired", options, NULL));
+  ok(lodestore_open("repaired", options, &db));
+  has(lodestore_default_family(db), NULL, "taken in", "yes");
+  lodestore_close(db);
+
+  ok(lodestore_destroy("repaired", options));
+  ok(lodestore_destroy("copies/of/shelf", options));
+  ok(lodestore_destroy("shelf/db", options));
+  fails(lodestore_open_read_only("shelf/db", options, &db), LODESTORE_MISSING);
+  CHECK(fopen("shelf/new.table", "r") == NULL && fopen("repaired/LOCK", "r") == NULL);
+  CHECK(fs.open == 0 && fs.destroyed == 0);
+  lodestore_options_free(options);
+  lodestore_options_free(of_table);
+  CHECK(fs.destroyed == 1);
+  CHECK(memory_end(&fs) == 1); /* the table that was taken in */
+}
+
+static void a_file_system_of_the_callers_runs_everything(void) {
+  live_in_memory(0);
+  live_in_memory(1);
+}
+
+/* Writes until that fails, and gives the failure. */
+static lodestore_error* write_until_it_fails(lodestore_db* db, int* written) {
+  lodestore_write_options synced = {1, 0, 0};
+  char key[32];
+  for (*written = 0; *written < 1000; ++*written) {
+    lodestore_error* error;
+    snprintf(key, sizeof key, "key%06d", *written);
+    error = lodestore_put(lodestore_default_family(db), &synced, text(key), text(key));
+    if (error != NULL) return error;
+  }
+  return NULL;
+}
+
+static void failures_of_a_file_system_are_told(void) {
+  memory_fs fs;
+  lodestore_file_system functions, wrong;
+  lodestore_options* options = creating();
+  lodestore_error* error;
+  lodestore_db* db = NULL;
+  char key[32];
+  int i, written = 0;
+
+  memory_begin(&fs);
+  functions = memory_functions(&fs);
+  fails(lodestore_options_set_file_system(options, NULL), LODESTORE_INVALID_ARGUMENT);
+  fails(lodestore_options_set_file_system(NULL, &functions), LODESTORE_INVALID_ARGUMENT);
+  wrong = functions;
+  wrong.size--;
+  fails(lodestore_options_set_file_system(options, &wrong), LODESTORE_INVALID_ARGUMENT);
+  wrong = functions;
+  wrong.rename = NULL;
+  fails(lodestore_options_set_file_system(options, &wrong), LODESTORE_INVALID_ARGUMENT);
+  CHECK(fs.destroyed == 0 && lodestore_error_reason(NULL) == NULL);
+  ok(lodestore_options_set_file_system(options, &functions));
+
+  /* While it is opened. */
+  fs.fail_from = 1;
+  fs.fail_with = EROFS;
+  error = lodestore_open("db", options, &db);
+  CHECK(db == NULL && lodestore_error_reason(error) == NULL);
+  CHECK(strstr(lodestore_error_message(error), "Read-only file system") != NULL);
+  fails(error, LODESTORE_IO);
+
+  /* While it is written, and again: what failed before stands in the way. */
+  fs.fail_from = 0;
+  ok(lodestore_open("db", options, &db));
+  fs.fail_from = fs.calls + 60;
+  fs.fail_with = EIO;
+  fs.fail_text = "the shelf has fallen down";
+  error = write_until_it_fails(db, &written);
+  CHECK(written > 0 && strcmp(lodestore_error_reason(error), fs.fail_text) == 0);
+  CHECK(strstr(lodestore_error_message(error), fs.fail_text) != NULL);
+  fails(error, LODESTORE_IO);
+  error = lodestore_put(lodestore_default_family(db), NULL, text("more"), text("more"));
+  CHECK(strcmp(lodestore_error_reason(error), fs.fail_text) == 0);
+  fails(error, LODESTORE_READ_ONLY);
+  fails(lodestore_flush(lodestore_default_family(db)), LODESTORE_READ_ONLY);
+  has(lodestore_default_family(db), NULL, "key000000", "key000000");
+  lodestore_close(db);
+  CHECK(fs.open == 0);
+
+  fs.fail_from = 0;
+  ok(lodestore_open("db", options, &db));
+  for (i = 0; i < written; i++) {
+    snprintf(key, sizeof key, "key%06d", i);
+    has(lodestore_default_family(db), NULL, key, key);
+  }
+  lodestore_close(db);
+  lodestore_options_free(options);
+  CHECK(fs.open == 0 && fs.destroyed == 1);
+  memory_end(&fs);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
@@ -590,6 +763,8 @@ int main(int argc, char** argv) {
   a_listener_is_told_what_happens();
   upkeep_does_what_it_says();
   the_log_can_be_followed();
+  a_file_system_of_the_callers_runs_everything();
+  failures_of_a_file_system_are_told();
   printf("all promises are kept\n");
   return 0;
 }

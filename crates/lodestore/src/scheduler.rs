@@ -7,16 +7,17 @@
 //! A seeded scheduler takes time from a counter and randomness from its seed,
 //! so that a simulated run can be repeated.
 
+mod pool;
 #[cfg(not(simulation))]
 mod timer;
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::thread::{self, JoinHandle};
+use crate::sync::thread;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 
+use pool::{Order, Pool};
 #[cfg(not(simulation))]
 use timer::Timer;
 
@@ -147,6 +148,23 @@ impl Scheduler {
         }
     }
 
+    /// Waits until all threads are idle, with nothing that a job had. No effect on
+    /// a thread of its own, which would wait for itself.
+    fn drain(&self) {
+        // What an earlier one of these drops may become a job of a later one.
+        let pools = [self.reads.get(), Some(&self.urgent), Some(&self.steady)];
+        let is_ours = pools.iter().flatten().any(|pool| pool.is_current());
+        #[cfg(not(simulation))]
+        if let Some(timer) = self.timer.get().filter(|timer| !is_ours && !timer.is_current()) {
+            timer.drain();
+        }
+        #[cfg(not(simulation))]
+        let is_ours = is_ours || self.timer.get().is_some_and(Timer::is_current);
+        if !is_ours {
+            pools.into_iter().flatten().for_each(Pool::drain);
+        }
+    }
+
     /// Waits; in a seeded scheduler only the clock moves on, and others get
     /// their turn.
     pub(crate) fn sleep(&self, duration: Duration) {
@@ -204,6 +222,25 @@ impl Scheduler {
     }
 }
 
+/// The threads of one database alone. Dropping this waits until they have let go of
+/// all that was the database's: its files, and what its owner gave it.
+pub(crate) struct OwnThreads(Option<Arc<Scheduler>>);
+
+impl OwnThreads {
+    /// `scheduler`, unless it is `shared` with others, who keep it busy.
+    pub(crate) fn of(scheduler: &Arc<Scheduler>, shared: Option<&Arc<Scheduler>>) -> OwnThreads {
+        OwnThreads(shared.is_none().then(|| Arc::clone(scheduler)))
+    }
+}
+
+impl Drop for OwnThreads {
+    fn drop(&mut self) {
+        if let Some(scheduler) = &self.0 {
+            scheduler.drain();
+        }
+    }
+}
+
 /// Seconds since 1970 by the system's clock, for those who have no scheduler.
 pub(crate) fn system_unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
@@ -226,87 +263,6 @@ fn split_mix(state: &mut u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
-}
-
-struct Pool {
-    shared: Arc<PoolShared>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-struct PoolShared {
-    queue: Mutex<PoolQueue>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct PoolQueue {
-    first: VecDeque<Job>,
-    then: VecDeque<Job>,
-    closed: bool,
-}
-
-/// Which queue of a pool a job joins.
-enum Order {
-    First,
-    Then,
-}
-
-impl Pool {
-    fn start(name: &str, threads: usize) -> Pool {
-        let queue = Mutex::new(PoolQueue::default());
-        let shared = Arc::new(PoolShared { queue, changed: Condvar::new() });
-        let threads = (0..threads)
-            .map(|_| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(name, move || work(&shared))
-            })
-            .collect();
-        Pool { shared, threads }
-    }
-
-    fn submit(&self, job: Job, order: Order) {
-        let mut queue = self.shared.queue.lock();
-        match order {
-            Order::First => queue.first.push_back(job),
-            Order::Then => queue.then.push_back(job),
-        }
-        drop(queue);
-        self.shared.changed.notify_one();
-    }
-}
-
-/// Takes jobs until the pool is closed and its queue empty.
-fn work(shared: &PoolShared) {
-    loop {
-        let mut queue = shared.queue.lock();
-        let job = loop {
-            let next = queue.first.pop_front();
-            if let Some(job) = next.or_else(|| queue.then.pop_front()) {
-                break job;
-            }
-            if queue.closed {
-                return;
-            }
-            queue = shared.changed.wait(queue);
-        };
-        drop(queue);
-        job();
-    }
-}
-
-impl Drop for Pool {
-    /// Finishes the queued jobs. A job may hold the last reference to the
-    /// scheduler itself; a thread does not wait for its own end then.
-    fn drop(&mut self) {
-        self.shared.queue.lock().closed = true;
-        self.shared.changed.notify_all();
-        for thread in self.threads.drain(..) {
-            if thread.thread().id() != thread::current_id() {
-                // A panic in a job was reported by the thread already.
-                let _ = thread.join();
-            }
-        }
-    }
 }
 
 #[cfg(all(test, simulation))]
@@ -349,6 +305,34 @@ mod tests {
         drop(closed);
         drop(scheduler);
         assert_eq!(*done.lock(), [3, 4, 1, 2]);
+    }
+
+    /// Whoever drops a database's own threads finds all that their jobs had dropped,
+    /// also what a job of one lane left to another.
+    #[test]
+    fn own_threads_let_go_of_everything() {
+        for _ in 0..200 {
+            let scheduler = Scheduler::new(2);
+            let held = Arc::new(());
+            for lane in [Lane::Reads, Lane::Urgent, Lane::Soon] {
+                let (held, later) = (Arc::clone(&held), Arc::downgrade(&scheduler));
+                scheduler.submit(lane, move || {
+                    let later = later.upgrade().expect("the test holds it");
+                    later.submit(Lane::Soon, move || drop(held));
+                });
+            }
+            let timed = Arc::clone(&held);
+            scheduler.submit_after(Duration::ZERO, move || drop(timed));
+            scheduler.submit_after(Duration::from_micros(50), || {});
+            while Arc::strong_count(&held) == 5 {
+                thread::yield_now();
+            }
+            drop(OwnThreads::of(&scheduler, None));
+            // The timer forgets what has not begun.
+            assert!(Arc::strong_count(&held) <= 2, "{}", Arc::strong_count(&held));
+            drop(scheduler);
+            assert_eq!(Arc::strong_count(&held), 1);
+        }
     }
 
     /// The same seed gives the same identities and the same clock.

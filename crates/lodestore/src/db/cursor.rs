@@ -47,14 +47,14 @@ pub struct DbCursor {
 
 /// What a cursor walks over.
 struct WalkSource {
-    /// Keeps the database open.
-    handle: Arc<Handle>,
     family: Arc<FamilyCore>,
     /// Keeps the tables and memtables.
     view: Arc<View>,
     /// What must not have changed for the cursor to meet all that was put since
     /// it was made.
     state: MeetingState,
+    /// Keeps the database open. Dropped last: see [`Handle`].
+    handle: Arc<Handle>,
 }
 
 /// See [`WalkSource`]: a cursor leaves an empty memtable out, and passes over

@@ -25,8 +25,9 @@ use super::value::Value;
 /// [`Error::Missing`](crate::Error::Missing).
 #[derive(Clone)]
 pub struct Family {
-    pub(crate) handle: Arc<Handle>,
     pub(crate) core: Arc<FamilyCore>,
+    /// Dropped last: see [`Handle`].
+    pub(crate) handle: Arc<Handle>,
 }
 
 impl std::fmt::Debug for Family {

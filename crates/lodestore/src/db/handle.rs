@@ -7,6 +7,7 @@ use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::key::SequenceNumber;
 use crate::options::{FamilyOptions, IngestOptions, Options, WriteOptions};
+use crate::scheduler::OwnThreads;
 use crate::stats::Statistics;
 use crate::sync::Arc;
 
@@ -17,9 +18,12 @@ use super::snapshot::Snapshot;
 use super::updates::{LogPin, Updates};
 use super::verify::VerifyReport;
 
-/// Keeps the engine running; the last one to go closes it.
+/// Keeps the engine running; the last one to go closes it, and waits until nothing of
+/// the database is in use. So whoever holds files or tables besides drops those first.
 pub(crate) struct Handle {
     pub(crate) engine: Arc<Engine>,
+    /// Dropped behind the engine: nothing of the database is in use then.
+    _threads: OwnThreads,
 }
 
 impl Drop for Handle {
@@ -103,10 +107,10 @@ impl Db {
         super::open::list_families(path.as_ref(), options)
     }
 
-    fn new(engine: Arc<Engine>) -> Db {
+    fn new((engine, threads): (Arc<Engine>, OwnThreads)) -> Db {
         let core = engine.families.load().all().next().cloned();
         let core = core.expect("every database has its default family");
-        Db { default: Family { handle: Arc::new(Handle { engine }), core } }
+        Db { default: Family { handle: Arc::new(Handle { engine, _threads: threads }), core } }
     }
 
     fn engine(&self) -> &Arc<Engine> {

@@ -25,7 +25,7 @@ use crate::merge_operator;
 use crate::options::{FamilyOptions, Options};
 use crate::prefix::PrefixExtractor;
 use crate::rows::RowCache;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{OwnThreads, Scheduler};
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
 use crate::table::describe;
@@ -50,7 +50,7 @@ use super::view::{View, Views, VisibleSequence};
 use super::write::CommitQueue;
 
 /// Opens a database for reading and writing.
-pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
+pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, OwnThreads)> {
     options.validate()?;
     let (options, file_limit) = with_file_limit(options);
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
@@ -65,7 +65,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     }
     let lock = take_lock(&*fs, directory)?;
     check_direct_reads(&options, &directory.join(filename::LOCK))?;
-    let scheduler = scheduler(&options);
+    let (scheduler, threads) = scheduler(&options);
     let mut notes = Vec::new();
     let recovered = match manifest::recover(&fs, directory) {
         Ok(_) if options.error_if_exists => {
@@ -99,11 +99,14 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Engine>> {
     engine.publish_by_options();
     engine.keep_options();
     tell_opened(&engine);
-    Ok(engine)
+    Ok((engine, threads))
 }
 
 /// Opens a database for reading: nothing is written, nothing locked.
-pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<Engine>> {
+pub(crate) fn open_read_only(
+    directory: &Path,
+    options: Options,
+) -> Result<(Arc<Engine>, OwnThreads)> {
     options.validate()?;
     check_writes_nothing(&options)?;
     let (options, file_limit) = with_file_limit(options);
@@ -113,13 +116,13 @@ pub(crate) fn open_read_only(directory: &Path, options: Options) -> Result<Arc<E
     let mut notes: Vec<String> = recovered.torn_note().into_iter().collect();
     let found = replay::check(&fs, directory, &recovered, Access::ReadOnly)?;
     let Recovered { state, identity, .. } = recovered;
-    let scheduler = scheduler(&options);
+    let (scheduler, threads) = scheduler(&options);
     notes.extend(found.note());
     let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
         .read_only(identity)?;
     replay::into_memtables(&engine, &found)?;
     tell_opened(&engine);
-    Ok(engine)
+    Ok((engine, threads))
 }
 
 fn tell_opened(engine: &Engine) {
@@ -193,11 +196,12 @@ pub(crate) fn take_lock(fs: &dyn Fs, directory: &Path) -> Result<Box<dyn FileLoc
     })
 }
 
-fn scheduler(options: &Options) -> Arc<Scheduler> {
-    match &options.scheduler {
-        Some(scheduler) => Arc::clone(scheduler),
-        None => Scheduler::new(options.background_threads),
-    }
+fn scheduler(options: &Options) -> (Arc<Scheduler>, OwnThreads) {
+    let shared = options.scheduler.as_ref();
+    let own = || Scheduler::new(options.background_threads);
+    let scheduler = shared.map_or_else(own, Arc::clone);
+    let threads = OwnThreads::of(&scheduler, shared);
+    (scheduler, threads)
 }
 
 /// What a database's first manifest is the successor of.

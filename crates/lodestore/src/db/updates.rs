@@ -44,8 +44,6 @@ impl Drop for LogPin {
 pub struct Updates {
     /// Keeps the segments that are still to be read.
     _pin: LogPin,
-    /// Keeps the database open: another opener would remove the segments.
-    handle: Arc<Handle>,
     /// Batches that end before this are passed over.
     from: SequenceNumber,
     /// Where the iteration ends: what was visible at its start.
@@ -55,6 +53,9 @@ pub struct Updates {
     segments: VecDeque<SegmentPlace>,
     reader: Option<(PathBuf, SegmentReader)>,
     done: bool,
+    /// Keeps the database open: another opener would remove the segments. Dropped
+    /// last: see [`Handle`].
+    handle: Arc<Handle>,
 }
 
 impl std::fmt::Debug for Updates {

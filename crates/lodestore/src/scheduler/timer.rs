@@ -25,7 +25,18 @@ struct Waiting {
     /// By their time; those of one time in the order in which they came.
     jobs: BTreeMap<(Instant, u64), Job>,
     submitted: u64,
+    is_running: bool,
     closed: bool,
+}
+
+/// The job that runs, until this is dropped.
+struct Running<'a>(&'a Shared);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.lock().is_running = false;
+        self.0.changed.notify_all();
+    }
 }
 
 impl Timer {
@@ -43,7 +54,21 @@ impl Timer {
         waiting.submitted += 1;
         waiting.jobs.insert(place, job);
         drop(waiting);
-        self.shared.changed.notify_one();
+        // `drain` may be waiting besides.
+        self.shared.changed.notify_all();
+    }
+
+    /// Whether the caller is its thread.
+    pub(super) fn is_current(&self) -> bool {
+        self.thread.as_ref().is_some_and(|of| of.thread().id() == thread::current_id())
+    }
+
+    /// Waits until no job runs.
+    pub(super) fn drain(&self) {
+        let mut waiting = self.shared.waiting.lock();
+        while waiting.is_running {
+            waiting = self.shared.changed.wait(waiting);
+        }
     }
 }
 
@@ -60,8 +85,11 @@ fn work(shared: &Shared) {
             continue;
         }
         let job = first.remove();
+        waiting.is_running = true;
         drop(waiting);
+        let running = Running(shared);
         job();
+        drop(running);
         waiting = shared.waiting.lock();
     }
 }
