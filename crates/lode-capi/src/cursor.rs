@@ -55,11 +55,7 @@ fn moved(walk: Option<&mut Walk>, step: impl FnOnce(&mut DbCursor)) -> u8 {
 }
 
 /// [`moved`] to `key`, or nowhere if that is none.
-fn sought(
-    walk: Option<&mut Walk>,
-    key: Bytes<'_>,
-    step: impl FnOnce(&mut DbCursor, &[u8]),
-) -> u8 {
+fn sought(walk: Option<&mut Walk>, key: Bytes<'_>, step: impl FnOnce(&mut DbCursor, &[u8])) -> u8 {
     match (key.get(), walk) {
         (Ok(key), walk) => moved(walk, |cursor| step(cursor, key)),
         (Err(error), Some(walk)) => {
@@ -86,10 +82,7 @@ pub extern "C" fn lodestore_cursor_seek(cursor: Option<&mut Walk>, key: Bytes<'_
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn lodestore_cursor_seek_for_prev(
-    cursor: Option<&mut Walk>,
-    key: Bytes<'_>,
-) -> u8 {
+pub extern "C" fn lodestore_cursor_seek_for_prev(cursor: Option<&mut Walk>, key: Bytes<'_>) -> u8 {
     sought(cursor, key, DbCursor::seek_for_prev)
 }
 
@@ -112,7 +105,9 @@ pub extern "C" fn lodestore_cursor_key(cursor: Option<&Walk>) -> Bytes<'_> {
 #[unsafe(no_mangle)]
 pub extern "C" fn lodestore_cursor_value(cursor: Option<&Walk>) -> Bytes<'_> {
     let cursor = cursor.filter(|cursor| cursor.valid());
-    guarded_or(Bytes::NONE, || cursor.map_or(Bytes::NONE, |cursor| Bytes::of(cursor.cursor.value())))
+    guarded_or(Bytes::NONE, || {
+        cursor.map_or(Bytes::NONE, |cursor| Bytes::of(cursor.cursor.value()))
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -37,6 +37,12 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
+    /// Bytes without a file, of which `what` is wrong.
+    #[cfg(any(test, feature = "leveldb-files"))]
+    pub(crate) fn corruption(what: &str) -> Failure {
+        Failure::new(2, &format!("Corruption: {what}"))
+    }
+
     fn new(code: c_int, message: &str) -> Failure {
         let bytes: Vec<u8> = message.bytes().filter(|byte| *byte != 0).collect();
         Failure { code, message: CString::new(bytes).unwrap_or_default() }
