@@ -165,6 +165,23 @@ void Bytes() {
   Say("keys filtered", first_bytes.keys_seen);
 }
 
+// Blocks that end just before, at and behind the end of a filter's stretch of the file.
+void Stretches() {
+  const std::unique_ptr<const leveldb::FilterPolicy> bloom(leveldb::NewBloomFilterPolicy(10));
+  Options options;
+  options.compression = leveldb::kNoCompression;
+  options.block_size = 1;
+  options.filter_policy = bloom.get();
+  uint64_t digest = 0;
+  for (const size_t stretch : {2048, 4096}) {
+    for (size_t bytes = stretch - 60; bytes < stretch + 60; bytes++) {
+      const Entries entries = {{"a", std::string(bytes, 'v')}, {"b", "1"}, {"c", "2"}};
+      digest = Digest(Built(options, entries), digest);
+    }
+  }
+  Say("stretches", digest);
+}
+
 void Steps() {
   Options options;
   options.compression = leveldb::kNoCompression;
@@ -366,6 +383,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "make") return Make(argv[2]);
   if (argc < 3 || std::string(argv[1]) != "run") return 2;
   Bytes();
+  Stretches();
   Steps();
   Failures();
   Caches();
