@@ -6,7 +6,7 @@
  *   NULL if it did not fail. A place for a result gets NULL or 0 first, so that
  *   it holds something after a failure too.
  * - NULL where something must be is an error (LODESTORE_INVALID_ARGUMENT), or
- *   does nothing where a call cannot fail. NULL for options stands for the
+ *   does nothing and gives 0 or NULL where a call cannot fail. NULL for options stands for the
  *   defaults. Every ..._free takes NULL.
  * - Bytes and texts that go in are read until the call returns and copied if
  *   they are needed longer. Bytes that come out belong to what they came from:
@@ -120,8 +120,8 @@ lodestore_error* lodestore_options_set_comparator(lodestore_options* options, co
                                                   const lodestore_comparator* comparator);
 
 /* How operands become a value. Each function calls lodestore_result_set with what it
- * made, or not at all if it can make nothing: a reader gets LODESTORE_MERGE_FAILED
- * then, and nothing that is stored is lost. `existing.data` is NULL if there was no
+ * made, or not at all if it can make nothing (bytes at address NULL count as that): a
+ * reader gets LODESTORE_MERGE_FAILED then, and nothing that is stored is lost. `existing.data` is NULL if there was no
  * value. `partial_merge`, which may be NULL, makes one operand of two. Called by any
  * thread, several at once. */
 typedef struct {
@@ -408,7 +408,9 @@ lodestore_error* lodestore_cursor_create(const lodestore_family* family,
                                          lodestore_cursor** cursor);
 void lodestore_cursor_free(lodestore_cursor* cursor);
 /* Each of these gives 1 if the cursor is at a key, and 0 if not: then
- * lodestore_cursor_status tells whether that is the end or a failure. */
+ * lodestore_cursor_status tells whether that is the end or a failure. A key to seek
+ * that is no bytes (some of them at address NULL) is such a failure: the cursor is
+ * nowhere until it is placed anew. */
 uint8_t lodestore_cursor_valid(const lodestore_cursor* cursor);
 uint8_t lodestore_cursor_first(lodestore_cursor* cursor);
 uint8_t lodestore_cursor_last(lodestore_cursor* cursor);
@@ -452,7 +454,7 @@ typedef struct {
 lodestore_error* lodestore_approximate_sizes(const lodestore_family* family,
                                              const lodestore_range* ranges, size_t count,
                                              uint64_t* sizes);
-/* NULL for a name that it does not know. */
+/* NULL for a name that it does not know, or that is none. */
 lodestore_value* lodestore_property(const lodestore_family* family, const char* name);
 /* One name a line. */
 lodestore_value* lodestore_property_names(void);

@@ -191,7 +191,7 @@ Iterator* NewErrorIterator(const Status& status) { return new NoEntries(status);
 
 namespace {
 
-const size_t kHeaderBytes = 12;
+const size_t kHeaderBytes = WriteBatchInternal::kHeaderBytes;
 const char kDelete = 0;
 const char kPut = 1;
 
@@ -286,6 +286,18 @@ Status WriteBatch::Iterate(Handler* handler) const {
   }
   if (found != Count(rep_)) return Status::Corruption("WriteBatch has wrong count");
   return Status::OK();
+}
+
+WriteBatch WriteBatchInternal::Of(const Slice& record) {
+  WriteBatch batch;
+  batch.rep_.assign(record.data(), record.size());
+  return batch;
+}
+
+uint64_t WriteBatchInternal::Sequence(const Slice& record) {
+  uint64_t sequence = 0;
+  for (int i = 7; i >= 0; i--) sequence = sequence << 8 | static_cast<unsigned char>(record[i]);
+  return sequence;
 }
 
 // ---- Filters

@@ -16,6 +16,19 @@ namespace leveldb {
 Snapshot::~Snapshot() = default;
 DB::~DB() = default;
 
+// For databases of the caller's own making, which may call these of their base.
+Status DB::Put(const WriteOptions& options, const Slice& key, const Slice& value) {
+  WriteBatch batch;
+  batch.Put(key, value);
+  return Write(options, &batch);
+}
+
+Status DB::Delete(const WriteOptions& options, const Slice& key) {
+  WriteBatch batch;
+  batch.Delete(key);
+  return Write(options, &batch);
+}
+
 Status StatusOf(lodestore_error* error) {
   if (error == nullptr) return Status::OK();
   if (const char* reason = lodestore_error_reason(error)) {
@@ -213,25 +226,59 @@ class Database : public DB {
   const lodestore_family* family_;
 };
 
-// What becomes of a directory of LevelDB's: LODESTORE_LEVELDB is `adopt`, the
-// default, or `refuse`.
-bool MayAdopt() {
-  const char* policy = std::getenv("LODESTORE_LEVELDB");
-  return policy == nullptr || std::strcmp(policy, "refuse") != 0;
+// What becomes of a directory of LevelDB's when it is opened: LODESTORE_LEVELDB says it.
+enum class Policy {
+  kAdopt,   // its tables are read as they are, and rewritten over time
+  kNative,  // they are rewritten before the database is open
+  kRefuse,
+};
+
+Status PolicyOf(Policy* policy) {
+  const char* given = std::getenv("LODESTORE_LEVELDB");
+  const std::string name = given == nullptr ? "adopt" : given;
+  if (name == "adopt") {
+    *policy = Policy::kAdopt;
+  } else if (name == "native") {
+    *policy = Policy::kNative;
+  } else if (name == "refuse") {
+    *policy = Policy::kRefuse;
+  } else {
+    return Status::InvalidArgument("LODESTORE_LEVELDB is adopt, native or refuse, not", name);
+  }
+  return Status::OK();
+}
+
+// Rewrites what is in LevelDB's tables still, also what a crash kept an earlier call
+// from.
+Status MakeNative(const lodestore_family* family) {
+  lodestore_value* tables = lodestore_property(family, "lodestore.foreign-tables");
+  const bool is_native = SliceOf(lodestore_value_bytes(tables)) == Slice("0");
+  lodestore_value_free(tables);
+  const lodestore_bytes open = {nullptr, 0};
+  return is_native ? Status::OK() : StatusOf(lodestore_rewrite_range(family, open, open));
 }
 
 }  // namespace
 
 Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   *dbptr = nullptr;
+  Policy policy = Policy::kAdopt;
+  Status status = PolicyOf(&policy);
+  if (!status.ok()) return status;
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
   std::unique_ptr<EngineLock> lock(new EngineLock(name, options.env));
   if (!lock->status().ok()) return lock->status();
   lodestore_db* db = nullptr;
-  const auto open = MayAdopt() ? lodestore_open_or_adopt : lodestore_open;
-  const Status status = StatusOf(open(name.c_str(), engine.get(), &db));
-  if (status.ok()) *dbptr = new Database(db, std::move(lock));
+  const auto open = policy == Policy::kRefuse ? lodestore_open : lodestore_open_or_adopt;
+  status = StatusOf(open(name.c_str(), engine.get(), &db));
+  if (!status.ok()) return status;
+  if (policy == Policy::kNative) status = MakeNative(lodestore_default_family(db));
+  if (status.ok()) {
+    *dbptr = new Database(db, std::move(lock));
+  } else {
+    lodestore_close(db);
+  }
   return status;
 }
 

@@ -8,7 +8,9 @@
 #include "leveldb/cache.h"
 #include "leveldb/filter_policy.h"
 #include "leveldb/options.h"
+#include "leveldb/slice.h"
 #include "leveldb/status.h"
+#include "leveldb/write_batch.h"
 #include "lodestore.h"
 
 namespace leveldb {
@@ -35,6 +37,16 @@ class BloomFilter : public FilterPolicy {
 
  private:
   const int bits_per_key_;
+};
+
+// Batches as logs have them.
+class WriteBatchInternal {
+ public:
+  // Sequence number and count.
+  static const size_t kHeaderBytes = 12;
+  // Of a record that is at least so long.
+  static WriteBatch Of(const Slice& record);
+  static uint64_t Sequence(const Slice& record);
 };
 
 inline lodestore_bytes BytesOf(const Slice& slice) { return {slice.data(), slice.size()}; }

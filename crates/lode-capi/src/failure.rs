@@ -48,6 +48,12 @@ fn without_zeros(text: &str) -> CString {
 }
 
 impl Failure {
+    /// Bytes without a file, of which `what` is wrong.
+    #[cfg(any(test, feature = "leveldb-files"))]
+    pub(crate) fn corruption(what: &str) -> Failure {
+        Failure::new(2, &format!("Corruption: {what}"))
+    }
+
     fn new(code: c_int, message: &str) -> Failure {
         Failure { code, message: without_zeros(message), reason: None }
     }

@@ -25,6 +25,7 @@
 //! | `files` | directories that are not open: destroy, repair, adopt |
 //! | `tables` | tables written elsewhere, and taken in |
 //! | `updates` | the log as a source |
+//! | `leveldb` | LevelDB's formats, for the drop-in library only |
 
 mod pass;
 
@@ -50,6 +51,9 @@ mod files;
 mod tables;
 mod updates;
 mod upkeep;
+
+#[cfg(any(test, feature = "leveldb-files"))]
+mod leveldb;
 
 #[cfg(test)]
 mod header_tests;

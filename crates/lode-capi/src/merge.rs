@@ -105,7 +105,8 @@ impl MergeOperator for Operator {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn lodestore_result_set(result: Option<&mut Made>, bytes: Bytes<'_>) {
-    if let (Some(result), Ok(bytes)) = (result, bytes.get()) {
-        result.0 = Some(bytes.to_vec());
+    if let Some(result) = result {
+        // No bytes make no result, also where there was one before.
+        result.0 = bytes.get().ok().map(<[u8]>::to_vec);
     }
 }

@@ -178,6 +178,23 @@ static void wrong_calls_are_errors(void) {
   CHECK(!lodestore_cursor_first(cursor) && lodestore_cursor_value(cursor).data == NULL);
   CHECK(!lodestore_cursor_first(NULL) && !lodestore_cursor_valid(NULL));
   ok(lodestore_cursor_status(cursor));
+
+  /* So is one that was sent to a key that is no bytes, and it says why. */
+  ok(lodestore_put(family, NULL, text("k"), text("v")));
+  lodestore_cursor_free(cursor);
+  ok(lodestore_cursor_create(family, NULL, &cursor));
+  CHECK(lodestore_cursor_first(cursor) && !lodestore_cursor_seek(cursor, nowhere));
+  CHECK(!lodestore_cursor_valid(cursor) && lodestore_cursor_key(cursor).data == NULL);
+  CHECK(!lodestore_cursor_next(cursor) && !lodestore_cursor_prev(cursor));
+  CHECK(lodestore_cursor_value(cursor).data == NULL);
+  fails(lodestore_cursor_status(cursor), LODESTORE_INVALID_ARGUMENT);
+  CHECK(lodestore_cursor_seek(cursor, text("k")) && lodestore_cursor_valid(cursor));
+  ok(lodestore_cursor_status(cursor));
+  CHECK(!lodestore_cursor_seek_for_prev(cursor, nowhere));
+  fails(lodestore_cursor_status(cursor), LODESTORE_INVALID_ARGUMENT);
+  CHECK(!lodestore_cursor_seek(NULL, nowhere));
+  CHECK(lodestore_cursor_last(cursor));
+  ok(lodestore_cursor_status(cursor));
   lodestore_cursor_free(cursor);
 
   lodestore_error_free(NULL);
@@ -348,7 +365,14 @@ static void longest(void* context, lodestore_bytes key, lodestore_bytes existing
   lodestore_bytes best = existing;
   size_t i;
   ((struct callbacks*)context)->calls++;
-  if (equal(key, "hopeless")) return;
+  if (equal(key, "hopeless")) {
+    /* What is no bytes is no result, whatever was given before. */
+    lodestore_result_set(result, operands[0]);
+    best.data = NULL;
+    best.size = 3;
+    lodestore_result_set(result, best);
+    return;
+  }
   for (i = 0; i < count; i++) {
     if (best.data == NULL || operands[i].size > best.size) best = operands[i];
   }

@@ -19,12 +19,12 @@ use crate::filename;
 use crate::fs::Fs;
 use crate::key::{Kind, trailer};
 use crate::leveldb::edit::{Edit, LEVELS, LevelDbTable};
-use crate::leveldb::table::TableImage;
+use crate::leveldb::table::{Layout, StoredKeys, TableImage};
 use crate::leveldb::{join_key, log, names};
 use crate::table::Compression;
 
 /// LevelDB's default for its tables.
-const TABLE_BYTES: usize = 2 << 20;
+const TABLE_BYTES: u64 = 2 << 20;
 /// LevelDB lets level 1 have so much, and each deeper one ten times as much.
 const LEVEL1_BYTES: u64 = 10 << 20;
 /// The manifest's number; tables follow.
@@ -96,7 +96,9 @@ impl<'a> Export<'a> {
     fn write(&mut self, mut cursor: DbCursor) -> Result<()> {
         cursor.first();
         while cursor.valid() {
-            let mut table = TableImage::new(self.snappy, self.filter_bits_per_key);
+            let keys = StoredKeys::new(self.filter_bits_per_key);
+            let layout = Layout { snappy: self.snappy, ..Layout::default() };
+            let mut table = TableImage::new(keys, layout);
             let (mut smallest, mut largest) = (Vec::new(), Vec::new());
             while cursor.valid() && table.len() < TABLE_BYTES {
                 self.done.entries += 1;
@@ -116,12 +118,13 @@ impl<'a> Export<'a> {
 
     fn write_table(
         &mut self,
-        table: TableImage,
+        mut table: TableImage<StoredKeys>,
         smallest: Vec<u8>,
         largest: Vec<u8>,
     ) -> Result<()> {
         let number = MANIFEST_NUMBER + 1 + self.tables.len() as u64;
-        let file = table.finish();
+        table.finish();
+        let file = table.take();
         let bytes = file.len() as u64;
         self.write_file(&names::table(number), &file)?;
         self.tables.push(LevelDbTable { number, bytes, smallest, largest });

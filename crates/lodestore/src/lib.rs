@@ -115,6 +115,10 @@ pub mod export;
 #[cfg(feature = "internals")]
 pub mod internals;
 
+// LevelDB's formats, for the drop-in library.
+#[doc(hidden)]
+pub mod leveldb_files;
+
 pub use batch::{FamilyId, Record, WriteBatch};
 pub use budget::Budget;
 pub use cache::{BlockKind, Cache};

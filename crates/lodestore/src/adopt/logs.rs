@@ -34,7 +34,8 @@ pub(super) fn read(fs: &dyn Fs, path: &Path) -> Result<Log> {
     let (mut records, mut log) = (Records::new(&bytes), Log { name, ..Log::default() });
     loop {
         let next = records.next();
-        let next = next.map_err(|damage| Error::corruption(path, damage.offset, damage.what))?;
+        let next =
+            next.map_err(|damage| Error::corruption(path, damage.offset, damage.what.text()))?;
         let Some((record, offset)) = next else { break };
         log.take(record).map_err(|what| Error::corruption(path, offset, what))?;
     }

@@ -131,7 +131,7 @@ impl ManifestState {
         loop {
             let next = records.next();
             let damaged = |damage: crate::leveldb::log::Damage| {
-                Error::corruption(path, damage.offset, damage.what)
+                Error::corruption(path, damage.offset, damage.what.text())
             };
             let Some((record, offset)) = next.map_err(damaged)? else { break };
             let corrupt = |what: &str| Error::corruption(path, offset, what);

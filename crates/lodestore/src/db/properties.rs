@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::latency::Operation;
 use crate::stats::{Counter, LevelTraffic, Statistics};
 use crate::sync::Arc;
+use crate::table::meta::TableFormat;
 use crate::version::LEVELS;
 
 use super::compaction::limits;
@@ -163,6 +164,7 @@ const PROPERTIES: &[Property] = &[
     ("long-waits", |asked| asked.engine.stalls.text()),
     ("write-amplification", |asked| format!("{:.2}", asked.stats.write_amplification())),
     ("table-bytes", |asked| asked.view.version.bytes().to_string()),
+    ("foreign-tables", |asked| foreign_tables(asked.view).to_string()),
     ("estimate-num-keys", |asked| {
         (asked.view.version.entries() + asked.stats.memtable_entries).to_string()
     }),
@@ -180,6 +182,12 @@ const PROPERTIES: &[Property] = &[
     ("background-errors", |asked| asked.engine.background_errors().len().to_string()),
     ("background-error", |asked| asked.engine.background_errors().join("\n")),
 ];
+
+/// Tables that were adopted and are still in another program's format.
+fn foreign_tables(view: &View) -> usize {
+    let tables = view.version.levels().iter().flat_map(|level| level.tables().iter());
+    tables.filter(|table| table.meta.format != TableFormat::Native).count()
+}
 
 /// Other names of some of them.
 const ALIASES: &[(&str, &str)] =

@@ -1,7 +1,8 @@
 //! The entries of a block (`table/block_builder.cc`): each key as what it adds
 //! to the one before; at the end, places where keys stand whole.
 //!
-//! We only walk blocks from front to back, so the places serve as a check.
+//! We only walk blocks from front to back, so the places serve as a check. Who must
+//! search one lays its entries side by side first.
 
 use crate::coding::{Reader, put_u32, put_varint};
 use crate::key::common_prefix_bytes;
@@ -53,6 +54,65 @@ impl<'b> Entries<'b> {
     }
 }
 
+/// The entries of a block side by side, to be searched.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// Key and value of each entry.
+    bytes: Vec<u8>,
+    /// Where in `bytes` key and value of each end.
+    ends: Vec<(usize, usize)>,
+    damage: Option<&'static str>,
+}
+
+impl Listed {
+    /// Copies what `block`, as [`Entries::new`] takes it, holds.
+    ///
+    /// # Errors
+    /// What is wrong with its restart points. A malformed entry ends the list:
+    /// see [`Listed::damage`].
+    pub(crate) fn new(block: &[u8]) -> Checked<Listed> {
+        let (mut entries, mut listed) = (Entries::new(block)?, Listed::default());
+        loop {
+            match entries.next() {
+                Ok(Some((key, value))) => listed.push(key, value),
+                Ok(None) => return Ok(listed),
+                Err(what) => {
+                    listed.damage = Some(what);
+                    return Ok(listed);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.ends.push((key_end, self.bytes.len()));
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Key and value of the entry `index`; `None` behind the last.
+    pub(crate) fn entry(&self, index: usize) -> Option<(&[u8], &[u8])> {
+        let &(key_end, end) = self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        Some((&self.bytes[start..key_end], &self.bytes[key_end..end]))
+    }
+
+    /// What is wrong behind the last entry, if something is.
+    pub(crate) fn damage(&self) -> Option<&'static str> {
+        self.damage
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<(usize, usize)>()
+    }
+}
+
 /// Writes the entries of a block.
 #[derive(Debug)]
 pub(crate) struct BlockWriter {
@@ -62,19 +122,31 @@ pub(crate) struct BlockWriter {
     last: Vec<u8>,
     /// Every so many keys one stands whole.
     interval: usize,
-    count: usize,
+    since_whole: usize,
 }
 
 impl BlockWriter {
     pub(crate) fn new(interval: usize) -> BlockWriter {
-        BlockWriter { bytes: Vec::new(), places: vec![0], last: Vec::new(), interval, count: 0 }
+        BlockWriter {
+            bytes: Vec::new(),
+            places: vec![0],
+            last: Vec::new(),
+            interval,
+            since_whole: 0,
+        }
+    }
+
+    /// From the next key on.
+    pub(crate) fn set_interval(&mut self, interval: usize) {
+        self.interval = interval;
     }
 
     /// Adds a key that comes after all before it.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
-        let is_whole = self.count.is_multiple_of(self.interval);
-        if is_whole && self.count > 0 {
+        let is_whole = self.since_whole >= self.interval;
+        if is_whole {
             self.places.push(self.bytes.len() as u32);
+            self.since_whole = 0;
         }
         let shared = if is_whole { 0 } else { common_prefix_bytes(&self.last, key) };
         for number in [shared, key.len() - shared, value.len()] {
@@ -84,16 +156,11 @@ impl BlockWriter {
         self.bytes.extend_from_slice(value);
         self.last.truncate(shared);
         self.last.extend_from_slice(&key[shared..]);
-        self.count += 1;
+        self.since_whole += 1;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// The key that was added last.
-    pub(crate) fn last(&self) -> &[u8] {
-        &self.last
+        self.bytes.is_empty()
     }
 
     /// How long the block is if it ends here.
@@ -141,6 +208,25 @@ mod tests {
             assert_eq!(all(&block(&entries, interval)).unwrap(), entries);
         }
         assert_eq!(all(&block(&[], 16)).unwrap(), []);
+    }
+
+    /// A list has what a walk finds, and what comes before damage.
+    #[test]
+    fn a_list_has_every_entry_up_to_damage() {
+        let entries: Vec<_> =
+            (0..50u8).map(|i| (vec![b'k', i], vec![i; usize::from(i) % 4])).collect();
+        let mut block = block(&entries, 8);
+        let listed = Listed::new(&block).unwrap();
+        assert_eq!((listed.count(), listed.damage()), (50, None));
+        for (i, (key, value)) in entries.iter().enumerate() {
+            assert_eq!(listed.entry(i), Some((&key[..], &value[..])));
+        }
+        assert_eq!(listed.entry(50), None);
+        // The second entry claims to share more than there is.
+        block[5] = 100;
+        let listed = Listed::new(&block).unwrap();
+        assert_eq!((listed.count(), listed.damage().is_some()), (1, true));
+        assert!(Listed::new(&[]).is_err());
     }
 
     /// Whatever is cut off or changed: an error or other entries, never a

@@ -37,6 +37,8 @@ pub(crate) struct Edit {
     pub(crate) previous_log_number: Option<u64>,
     pub(crate) next_file_number: Option<u64>,
     pub(crate) last_sequence: Option<u64>,
+    /// Where the next compaction of a level begins, as a stored key: ours choose anew.
+    pub(crate) compact_pointers: Vec<(usize, Vec<u8>)>,
     /// Level and number.
     pub(crate) deleted: Vec<(usize, u64)>,
     pub(crate) added: Vec<(usize, LevelDbTable)>,
@@ -61,10 +63,8 @@ impl Edit {
             tag::NEXT_FILE_NUMBER => self.next_file_number = Some(reader.varint()?),
             tag::LAST_SEQUENCE => self.last_sequence = Some(reader.varint()?),
             tag::PREVIOUS_LOG_NUMBER => self.previous_log_number = Some(reader.varint()?),
-            // Where the next compaction of a level begins: ours choose anew.
             tag::COMPACT_POINTER => {
-                level(reader)?;
-                reader.slice()?;
+                self.compact_pointers.push((level(reader)?, reader.slice()?.to_vec()));
             }
             tag::DELETED_FILE => self.deleted.push((level(reader)?, reader.varint()?)),
             tag::NEW_FILE => {
@@ -96,6 +96,11 @@ impl Edit {
                 put_varint(&mut out, tag);
                 put_varint(&mut out, number);
             }
+        }
+        for (level, key) in &self.compact_pointers {
+            put_varint(&mut out, tag::COMPACT_POINTER);
+            put_varint(&mut out, *level as u64);
+            put_slice(&mut out, key);
         }
         for &(level, number) in &self.deleted {
             let numbers = [tag::DELETED_FILE, level as u64, number];
@@ -135,6 +140,7 @@ mod tests {
             previous_log_number: Some(0),
             next_file_number: Some(15),
             last_sequence: Some(1 << 40),
+            compact_pointers: vec![(2, b"m.......".to_vec())],
             deleted: vec![(0, 3), (6, 4)],
             added: vec![(0, table(13)), (6, table(14))],
         }

@@ -62,61 +62,43 @@ impl Filters {
     }
 }
 
-/// Writes the filters of a table.
-#[derive(Debug)]
+/// Writes the filter block of a table, whoever makes the filters.
+#[derive(Debug, Default)]
 pub(crate) struct FilterWriter {
-    bits_per_key: usize,
     bytes: Vec<u8>,
     starts: Vec<u32>,
-    /// Hashes of the keys of blocks that begin in the stretch.
-    hashes: Vec<u32>,
+    /// Whether keys of blocks that begin in the stretch are to be filtered.
+    has_keys: bool,
 }
 
 /// LevelDB's stretches are 2 KiB long.
 const STRETCH_LOG2: u32 = 11;
 
 impl FilterWriter {
-    pub(crate) fn new(bits_per_key: usize) -> FilterWriter {
-        let (bytes, starts, hashes) = (Vec::new(), Vec::new(), Vec::new());
-        FilterWriter { bits_per_key, bytes, starts, hashes }
+    /// A key of the block that began last is to be in the next filter.
+    pub(crate) fn add(&mut self) {
+        self.has_keys = true;
     }
 
-    /// The keys from here on are of a block that begins at `offset`.
-    pub(crate) fn begin_block(&mut self, offset: u64) {
+    /// The keys from here on are of a block that begins at `offset`. `make` appends
+    /// the filter of the keys since it was called last.
+    pub(crate) fn begin_block(&mut self, offset: u64, mut make: impl FnMut(&mut Vec<u8>)) {
         while ((self.starts.len() as u64) << STRETCH_LOG2) + (1 << STRETCH_LOG2) <= offset {
-            self.end_stretch();
+            self.end_stretch(&mut make);
         }
     }
 
-    pub(crate) fn add(&mut self, user_key: &[u8]) {
-        self.hashes.push(bloom_hash(user_key));
-    }
-
-    fn end_stretch(&mut self) {
+    fn end_stretch(&mut self, make: impl FnOnce(&mut Vec<u8>)) {
         self.starts.push(self.bytes.len() as u32);
-        if self.hashes.is_empty() {
-            return;
+        if std::mem::take(&mut self.has_keys) {
+            make(&mut self.bytes);
         }
-        // 0.69 is about the logarithm of 2, which makes most of so many bits.
-        let probes = (self.bits_per_key * 69 / 100).clamp(1, 30);
-        let bits = (self.hashes.len() * self.bits_per_key).max(64).next_multiple_of(8);
-        let begin = self.bytes.len();
-        self.bytes.resize(begin + bits / 8, 0);
-        for mut hash in self.hashes.drain(..) {
-            let step = hash.rotate_right(17);
-            for _ in 0..probes {
-                let bit = hash as usize % bits;
-                self.bytes[begin + bit / 8] |= 1 << (bit % 8);
-                hash = hash.wrapping_add(step);
-            }
-        }
-        self.bytes.push(probes as u8);
     }
 
     /// The filter block.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
-        if !self.hashes.is_empty() {
-            self.end_stretch();
+    pub(crate) fn finish(mut self, make: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        if self.has_keys {
+            self.end_stretch(make);
         }
         let ends_at = self.bytes.len() as u32;
         for start in self.starts.iter().chain([&ends_at]) {
@@ -124,6 +106,42 @@ impl FilterWriter {
         }
         self.bytes.push(STRETCH_LOG2 as u8);
         self.bytes
+    }
+}
+
+/// Makes Bloom filters.
+#[derive(Debug)]
+pub(crate) struct BloomKeys {
+    bits_per_key: usize,
+    /// Of the keys for the next filter.
+    hashes: Vec<u32>,
+}
+
+impl BloomKeys {
+    pub(crate) fn new(bits_per_key: usize) -> BloomKeys {
+        BloomKeys { bits_per_key, hashes: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, user_key: &[u8]) {
+        self.hashes.push(bloom_hash(user_key));
+    }
+
+    /// Appends the filter of the keys since the last one.
+    pub(crate) fn make(&mut self, out: &mut Vec<u8>) {
+        // 0.69 is about the logarithm of 2, which makes most of so many bits.
+        let probes = (self.bits_per_key * 69 / 100).clamp(1, 30);
+        let bits = (self.hashes.len() * self.bits_per_key).max(64).next_multiple_of(8);
+        let begin = out.len();
+        out.resize(begin + bits / 8, 0);
+        for mut hash in self.hashes.drain(..) {
+            let step = hash.rotate_right(17);
+            for _ in 0..probes {
+                let bit = hash as usize % bits;
+                out[begin + bit / 8] |= 1 << (bit % 8);
+                hash = hash.wrapping_add(step);
+            }
+        }
+        out.push(probes as u8);
     }
 }
 
@@ -165,12 +183,15 @@ mod tests {
     use super::*;
 
     fn filters(blocks: &[(u64, &[&[u8]])]) -> Vec<u8> {
-        let mut writer = FilterWriter::new(10);
+        let (mut writer, mut bloom) = (FilterWriter::default(), BloomKeys::new(10));
         for (offset, keys) in blocks {
-            writer.begin_block(*offset);
-            keys.iter().for_each(|key| writer.add(key));
+            writer.begin_block(*offset, |out| bloom.make(out));
+            for key in *keys {
+                bloom.add(key);
+                writer.add();
+            }
         }
-        writer.finish()
+        writer.finish(|out| bloom.make(out))
     }
 
     /// The filter of a stretch knows its keys, denies nearly all others, and a

@@ -5,7 +5,7 @@ use crate::coding::{Reader, put_varint};
 use super::Checked;
 
 /// Length of a table's footer.
-pub(crate) const FOOTER_BYTES: usize = 48;
+pub const FOOTER_BYTES: usize = 48;
 const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
 /// Type byte and checksum behind each stored block.
 pub(crate) const BLOCK_TRAILER_BYTES: u64 = 5;

@@ -24,10 +24,41 @@ const LAST: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) offset: u64,
-    pub(crate) what: &'static str,
+    /// So many bytes are left out if reading goes on.
+    pub(crate) dropped: usize,
+    pub(crate) what: Flaw,
 }
 
-/// Reads the records of a file, all of whose bytes are given.
+/// What can be wrong with a fragment; some say the type of the one that shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    Checksum,
+    /// It would reach over the end of its block.
+    Length,
+    /// Another record begins within one.
+    WithoutEnd(u8),
+    WithoutBeginning(u8),
+    /// What came before in the same record is of no use.
+    InTheMiddle,
+    UnknownType(u8),
+}
+
+impl Flaw {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Flaw::Checksum => "wrong checksum of a record",
+            Flaw::Length => "a fragment that is longer than its block",
+            Flaw::WithoutEnd(_) => "a record that begins within another",
+            Flaw::WithoutBeginning(_) => "a record without a beginning",
+            Flaw::InTheMiddle => "a record of which a part is damaged",
+            Flaw::UnknownType(_) => "a fragment of an unknown type",
+        }
+    }
+}
+
+/// Reads the records of a file, all of whose bytes are given. After damage it can
+/// go on: LevelDB leaves out the rest of a block whose lengths cannot be trusted, and
+/// the record around it.
 #[derive(Debug)]
 pub(crate) struct Records<'f> {
     file: &'f [u8],
@@ -35,6 +66,8 @@ pub(crate) struct Records<'f> {
     record: Vec<u8>,
     /// Where the file was cut off, once that was met.
     torn_at: Option<u64>,
+    /// What is to be told next: the record whose fragment was damaged.
+    ruined: Option<Damage>,
 }
 
 /// A piece of a record.
@@ -46,7 +79,7 @@ struct Fragment<'f> {
 
 impl<'f> Records<'f> {
     pub(crate) fn new(file: &'f [u8]) -> Records<'f> {
-        Records { file, at: 0, record: Vec::new(), torn_at: None }
+        Records { file, at: 0, record: Vec::new(), torn_at: None, ruined: None }
     }
 
     /// Where the file ends in the middle of a record; known once
@@ -57,24 +90,36 @@ impl<'f> Records<'f> {
 
     /// The next record and where it begins.
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], u64)>, Damage> {
+        if let Some(damage) = self.ruined.take() {
+            return Err(damage);
+        }
         self.record.clear();
         let mut start = None;
         loop {
-            let Some(Fragment { kind, bytes, offset }) = self.fragment()? else {
+            let fragment = self.fragment().inspect_err(|_| {
+                let (dropped, what) = (self.record.len(), Flaw::InTheMiddle);
+                self.ruined = start.map(|offset| Damage { offset, dropped, what });
+            })?;
+            let Some(Fragment { kind, bytes, offset }) = fragment else {
                 self.torn_at = self.torn_at.or(start);
                 return Ok(None);
             };
-            let damage = |what| Err(Damage { offset: offset as u64, what });
+            let damage = |dropped, what| Err(Damage { offset: offset as u64, dropped, what });
             match (kind, start) {
                 // Old writers left a first fragment without bytes at the end of
                 // a block, and began anew in the next one.
                 (WHOLE | FIRST, Some(_)) if !self.record.is_empty() => {
-                    return damage("a record that begins within another");
+                    self.at = offset; // it is the next record
+                    return damage(self.record.len(), Flaw::WithoutEnd(kind));
                 }
                 (WHOLE | FIRST, _) => start = Some(offset as u64),
                 (MIDDLE | LAST, Some(_)) => {}
-                (MIDDLE | LAST, None) => return damage("a record without a beginning"),
-                _ => return damage("a fragment of an unknown type"),
+                (MIDDLE | LAST, None) => {
+                    return damage(bytes.len(), Flaw::WithoutBeginning(kind));
+                }
+                _ => {
+                    return damage(bytes.len() + self.record.len(), Flaw::UnknownType(kind));
+                }
             }
             self.record.extend_from_slice(bytes);
             if let (WHOLE | LAST, Some(start)) = (kind, start) {
@@ -104,20 +149,25 @@ impl<'f> Records<'f> {
                 continue;
             }
             let Some(bytes) = rest.get(..length) else {
-                if block_end < self.file.len() {
-                    let what = "a fragment that is longer than its block";
-                    return Err(Damage { offset: offset as u64, what });
+                if block_end.is_multiple_of(BLOCK_BYTES) {
+                    return Err(self.leave_block(block_end, Flaw::Length));
                 }
                 self.torn_at = Some(offset as u64);
                 return Ok(None);
             };
             let stored = u32::from_le_bytes(head[..4].try_into().expect("four bytes"));
             if masked_crc32c(&self.file[offset + 6..offset + HEAD_BYTES + length]) != stored {
-                return Err(Damage { offset: offset as u64, what: "wrong checksum of a record" });
+                return Err(self.leave_block(block_end, Flaw::Checksum));
             }
             self.at = offset + HEAD_BYTES + length;
             return Ok(Some(Fragment { kind, bytes, offset }));
         }
+    }
+
+    /// What is left of the block cannot be read: not even where a fragment begins.
+    fn leave_block(&mut self, block_end: usize, what: Flaw) -> Damage {
+        let offset = std::mem::replace(&mut self.at, block_end);
+        Damage { offset: offset as u64, dropped: block_end - offset, what }
     }
 }
 
@@ -221,6 +271,34 @@ mod tests {
         let mut roomy = whole;
         roomy.resize(40_000, 0);
         assert_eq!(read(&roomy), (records, Ok(None)));
+    }
+
+    /// Who goes on after damage loses the rest of its block, the record around it, and
+    /// nothing else.
+    #[test]
+    fn reading_goes_on_behind_damage() {
+        let records = vec![vec![1; 10], vec![2; 40_000], vec![3; 5], vec![4; 60_000], vec![5; 9]];
+        let mut file = file(&records);
+        let (in_second, in_fourth) = (BLOCK_BYTES + 100, 2 * BLOCK_BYTES + 100);
+        file[in_second] ^= 1;
+        file[in_fourth] ^= 1;
+        let (mut reader, mut found, mut flaws) = (Records::new(&file), Vec::new(), Vec::new());
+        loop {
+            match reader.next() {
+                Ok(Some((record, _))) => found.push(record.to_vec()),
+                Ok(None) => break,
+                Err(damage) => flaws.push((damage.what, damage.dropped)),
+            }
+        }
+        assert_eq!(found, [records[0].clone(), records[4].clone()]);
+        // The first one takes the third record, and the beginning of the fourth, along.
+        let expected = [
+            (Flaw::Checksum, BLOCK_BYTES),
+            (Flaw::InTheMiddle, BLOCK_BYTES - 17 - HEAD_BYTES),
+            (Flaw::Checksum, BLOCK_BYTES),
+            (Flaw::WithoutBeginning(LAST), file.len() - 3 * BLOCK_BYTES - 2 * HEAD_BYTES - 9),
+        ];
+        assert_eq!(flaws, expected);
     }
 
     /// Fragments in an order that no writer makes.

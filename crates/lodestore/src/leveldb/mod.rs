@@ -10,6 +10,7 @@
 //! | `block` | the entries of a block |
 //! | `filter` | the Bloom filters of a table |
 //! | `table` | a whole table, to be written |
+//! | `text` | what a change says, as LevelDB prints it |
 //!
 //! What a log's records hold is what ours hold, see `batch`.
 //!
@@ -26,6 +27,7 @@ pub(crate) mod log;
 pub(crate) mod names;
 pub(crate) mod stored;
 pub(crate) mod table;
+pub(crate) mod text;
 
 use crate::checksum::crc32c;
 use crate::key::Trailer;

@@ -127,6 +127,11 @@ fn everything_that_leveldb_had_is_there() {
         let options = options(&fs, name);
         let adopted = adopt(ROOT, &options).expect(name);
         assert_eq!(adopted.tables_linked == 0, ["empty", "log"].contains(&name), "{name}");
+        // Nothing is compacted behind this one's back.
+        let before = Db::open_read_only(ROOT, options.clone()).expect(name);
+        let foreign = before.property("lodestore.foreign-tables");
+        assert_eq!(foreign, Some(adopted.tables_linked.to_string()), "{name}");
+        drop(before);
         let db = Db::open(ROOT, options.clone()).expect(name);
         assert_eq!(db.latest_sequence(), adopted.last_sequence);
         compare(&db, name);
@@ -142,7 +147,11 @@ fn everything_that_leveldb_had_is_there() {
         drop(db);
         commit(ROOT, &options).expect(name);
         assert!(matches!(roll_back(ROOT, &options), Err(Error::InvalidArgument { .. })));
-        compare(&Db::open(ROOT, options).expect(name), name);
+        let db = Db::open(ROOT, options).expect(name);
+        compare(&db, name);
+        db.rewrite_range(None, None).expect(name);
+        assert_eq!(db.property("lodestore.foreign-tables").as_deref(), Some("0"));
+        compare(&db, name);
     }
 }
 
