@@ -305,12 +305,14 @@ void Caches() {
   Say("kept nothing", cache->TotalCharge() == 0 ? "yes" : "no");
   reading.fill_cache = true;
   Walk("kept", table, reading);
-  Say("kept all", cache->TotalCharge() > size / 2 && cache->TotalCharge() < 3 * size ? "yes" : "no");
+  const size_t kept = cache->TotalCharge();
+  Say("kept all", kept > size / 2 && kept < 3 * size ? "yes" : "no");
   Walk("from the cache", table, reading);
   std::unique_ptr<Iterator> iterator(table->NewIterator(reading));
   iterator->SeekToFirst();
   cache->Prune();
-  Say("pruned", iterator->Valid() && iterator->value() == Slice(entries[0].second) ? "fine" : "wrong");
+  const bool is_there = iterator->Valid() && iterator->value() == Slice(entries[0].second);
+  Say("pruned", is_there ? "fine" : "wrong");
   iterator.reset();
   delete table;
 }

@@ -100,7 +100,7 @@ impl<'a> Export<'a> {
             let layout = Layout { snappy: self.snappy, ..Layout::default() };
             let mut table = TableImage::new(keys, layout);
             let (mut smallest, mut largest) = (Vec::new(), Vec::new());
-            while cursor.valid() && table.len() < TABLE_BYTES {
+            while cursor.valid() && table.bytes_by_now() < TABLE_BYTES {
                 self.done.entries += 1;
                 let key = join_key(cursor.key(), trailer(self.done.entries, Kind::Put));
                 table.add(&key, cursor.value());

@@ -54,6 +54,11 @@ impl<'b> Entries<'b> {
     }
 }
 
+/// The keys of a list may take so much memory, whatever the block's length,
+const LISTED_BYTES_FREE: usize = 64 << 20;
+/// or else so many times its length. Few bytes can stand for many long keys.
+const LISTED_RATIO_MAX: usize = 64;
+
 /// The entries of a block side by side, to be searched.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
@@ -72,16 +77,19 @@ impl Listed {
     /// see [`Listed::damage`].
     pub(crate) fn new(block: &[u8]) -> Checked<Listed> {
         let (mut entries, mut listed) = (Entries::new(block)?, Listed::default());
-        loop {
-            match entries.next() {
-                Ok(Some((key, value))) => listed.push(key, value),
-                Ok(None) => return Ok(listed),
-                Err(what) => {
-                    listed.damage = Some(what);
-                    return Ok(listed);
-                }
+        let bytes_max = LISTED_BYTES_FREE.max(block.len().saturating_mul(LISTED_RATIO_MAX));
+        listed.damage = listed.fill(&mut entries, bytes_max).err();
+        Ok(listed)
+    }
+
+    fn fill(&mut self, entries: &mut Entries<'_>, bytes_max: usize) -> Checked<()> {
+        while let Some((key, value)) = entries.next()? {
+            if self.bytes.len() + key.len() + value.len() > bytes_max {
+                return Err("keys that are far longer than what is stored");
             }
+            self.push(key, value);
         }
+        Ok(())
     }
 
     fn push(&mut self, key: &[u8], value: &[u8]) {
@@ -227,6 +235,15 @@ mod tests {
         let listed = Listed::new(&block).unwrap();
         assert_eq!((listed.count(), listed.damage().is_some()), (1, true));
         assert!(Listed::new(&[]).is_err());
+    }
+
+    /// Many keys that share nearly all of a long one end before they fill memory.
+    #[test]
+    fn a_list_of_inflated_keys_ends() {
+        let key = |i: u32| [vec![b'k'; 1 << 20], i.to_be_bytes().to_vec()].concat();
+        let entries: Vec<_> = (0..100).map(|i| (key(i), vec![])).collect();
+        let listed = Listed::new(&block(&entries, 1000)).unwrap();
+        assert!((60..66).contains(&listed.count()) && listed.damage().is_some());
     }
 
     /// Whatever is cut off or changed: an error or other entries, never a

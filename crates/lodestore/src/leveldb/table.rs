@@ -88,7 +88,7 @@ impl<K: Keys> TableImage<K> {
     }
 
     /// About how long it is by now.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn bytes_by_now(&self) -> u64 {
         self.offset() + if self.block.is_empty() { 0 } else { self.block.len() as u64 }
     }
 
