@@ -4,6 +4,7 @@
 
 #include <leveldb/db.h>
 #include <leveldb/env.h>
+#include <leveldb/helpers/memenv.h>
 #include <leveldb/write_batch.h>
 
 #include <atomic>
@@ -500,6 +501,20 @@ void Wrapped(const std::string& root) {
   Say("left", env.FileExists(name) ? "something" : "nothing");
 }
 
+// The library's own environment in memory, whose locks keep nobody out.
+void InLibrarysMemory(const std::string& root) {
+  const std::unique_ptr<leveldb::Env> env(leveldb::NewMemEnv(leveldb::Env::Default()));
+  const std::string name = root + "/librarys";
+  for (int round = 0; round < 3; round++) {
+    const Database db = Open(env.get(), name);
+    Fill(db.get(), 2000);
+    db->CompactRange(nullptr, nullptr);
+    Digest(db.get());
+  }
+  Say("on disk", leveldb::Env::Default()->FileExists(name) ? "something" : "nothing");
+  Say("destroy", Kind(leveldb::DestroyDB(name, Creating(env.get()))));
+}
+
 // LevelDB itself would end here: what an environment throws is an error.
 void Throwing(const std::string& root) {
   Memory env;
@@ -529,5 +544,6 @@ int main(int argc, char** argv) {
   Repaired(root);
   Failing(root);
   Wrapped(root);
+  InLibrarysMemory(root);
   return 0;
 }
