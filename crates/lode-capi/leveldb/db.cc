@@ -213,14 +213,12 @@ class Database : public DB {
   const lodestore_family* family_;
 };
 
-// What becomes of a directory of LevelDB's: LODESTORE_LEVELDB is `adopt`, the
-// default, or `refuse`.
+}  // namespace
+
 bool MayAdopt() {
   const char* policy = std::getenv("LODESTORE_LEVELDB");
   return policy == nullptr || std::strcmp(policy, "refuse") != 0;
 }
-
-}  // namespace
 
 Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   *dbptr = nullptr;
@@ -230,7 +228,13 @@ Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   if (!lock->status().ok()) return lock->status();
   lodestore_db* db = nullptr;
   const auto open = MayAdopt() ? lodestore_open_or_adopt : lodestore_open;
-  const Status status = StatusOf(open(name.c_str(), engine.get(), &db));
+  lodestore_error* error = open(name.c_str(), engine.get(), &db);
+  if (lodestore_error_code(error) == LODESTORE_MISSING && !options.create_if_missing) {
+    lodestore_error_free(error);
+    // Programs show LevelDB's text, and some look for it.
+    return Status::InvalidArgument(name, "does not exist (create_if_missing is false)");
+  }
+  const Status status = StatusOf(error);
   if (status.ok()) *dbptr = new Database(db, std::move(lock));
   return status;
 }

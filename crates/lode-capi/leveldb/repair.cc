@@ -51,6 +51,36 @@ Status Exchange(Env* env, const std::string& dbname, const std::string& repaired
   return status;
 }
 
+bool EndsWith(const std::string& name, const std::string& end) {
+  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+// Whether there are tables or logs of LevelDB's, which our repair does not read: it
+// would make an empty database of them.
+bool HoldsLevelDb(Env* env, const std::string& dbname) {
+  std::vector<std::string> children;
+  if (!env->GetChildren(dbname, &children).ok()) return false;
+  for (const std::string& name : children) {
+    if (EndsWith(name, ".ldb") || EndsWith(name, ".sst") || EndsWith(name, ".log")) return true;
+  }
+  return false;
+}
+
+// LevelDB's repair begins a new database where there is a directory without one.
+Status Begin(Env* env, const std::string& dbname, const Options& options) {
+  std::vector<std::string> children;
+  const Status there = env->GetChildren(dbname, &children);
+  if (!there.ok()) return there;
+  Options creating = options;
+  creating.create_if_missing = true;
+  const EngineOptions engine(creating);
+  if (!engine.status().ok()) return engine.status();
+  lodestore_db* db = nullptr;
+  const Status status = StatusOf(lodestore_open(dbname.c_str(), engine.get(), &db));
+  lodestore_close(db);
+  return status;
+}
+
 }  // namespace
 
 Status RepairDB(const std::string& dbname, const Options& options) {
@@ -62,8 +92,20 @@ Status RepairDB(const std::string& dbname, const Options& options) {
   const std::string repaired = dbname + ".repaired";
   std::string kept = dbname + ".damaged";
   for (int i = 2; IsThere(env, kept); i++) kept = dbname + ".damaged-" + std::to_string(i);
-  Status status =
-      StatusOf(lodestore_repair(dbname.c_str(), repaired.c_str(), engine.get(), nullptr));
+  if (HoldsLevelDb(env, dbname)) {
+    if (!MayAdopt()) return Status::InvalidArgument(dbname, "LevelDB's, and not to be adopted");
+    const Status adopted = StatusOf(lodestore_adopt(dbname.c_str(), engine.get()));
+    if (!adopted.ok()) {
+      return Status::Corruption(dbname, "LevelDB itself must repair it first: " + adopted.ToString());
+    }
+  }
+  lodestore_error* error =
+      lodestore_repair(dbname.c_str(), repaired.c_str(), engine.get(), nullptr);
+  if (lodestore_error_code(error) == LODESTORE_MISSING) {
+    lodestore_error_free(error);
+    return Begin(env, dbname, options);
+  }
+  Status status = StatusOf(error);
   if (!status.ok()) return status;
   if (env != Env::Default()) {
     status = Exchange(env, dbname, repaired, kept);
