@@ -213,12 +213,14 @@ class Database : public DB {
   const lodestore_family* family_;
 };
 
-}  // namespace
-
+// What becomes of a directory of LevelDB's: LODESTORE_LEVELDB is `adopt`, the
+// default, or `refuse`.
 bool MayAdopt() {
   const char* policy = std::getenv("LODESTORE_LEVELDB");
   return policy == nullptr || std::strcmp(policy, "refuse") != 0;
 }
+
+}  // namespace
 
 Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   *dbptr = nullptr;

@@ -47,10 +47,6 @@ inline Slice SliceOf(lodestore_bytes bytes) {
 // caller's has said comes back as it was.
 Status StatusOf(lodestore_error* error);
 
-// What becomes of a directory of LevelDB's: LODESTORE_LEVELDB is `adopt`, the
-// default, or `refuse`.
-bool MayAdopt();
-
 // The status that an environment has given, of its words for it.
 Status StatusOfReason(const char* reason);
 
