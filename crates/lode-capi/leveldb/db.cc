@@ -271,7 +271,13 @@ Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   if (!lock->status().ok()) return lock->status();
   lodestore_db* db = nullptr;
   const auto open = policy == Policy::kRefuse ? lodestore_open : lodestore_open_or_adopt;
-  status = StatusOf(open(name.c_str(), engine.get(), &db));
+  lodestore_error* error = open(name.c_str(), engine.get(), &db);
+  if (lodestore_error_code(error) == LODESTORE_MISSING && !options.create_if_missing) {
+    lodestore_error_free(error);
+    // Programs show LevelDB's text, and some look for it.
+    return Status::InvalidArgument(name, "does not exist (create_if_missing is false)");
+  }
+  status = StatusOf(error);
   if (!status.ok()) return status;
   if (policy == Policy::kNative) status = MakeNative(lodestore_default_family(db));
   if (status.ok()) {

@@ -51,19 +51,68 @@ Status Exchange(Env* env, const std::string& dbname, const std::string& repaired
   return status;
 }
 
+// Whether there are tables or logs of LevelDB's, which our repair does not read: it
+// would make an empty database of them.
+bool HoldsLevelDb(Env* env, const std::string& dbname) {
+  std::vector<std::string> children;
+  if (!env->GetChildren(dbname, &children).ok()) return false;
+  for (const std::string& name : children) {
+    const size_t digits = name.find_first_not_of("0123456789");
+    if (digits == 0 || digits == std::string::npos) continue;
+    const std::string kind = name.substr(digits);
+    if (kind == ".ldb" || kind == ".sst" || kind == ".log") return true;
+  }
+  return false;
+}
+
+// Opening adopts, or refuses as it is told to.
+Status Adopt(const std::string& dbname, const Options& options) {
+  Options existing = options;
+  existing.create_if_missing = existing.error_if_exists = false;
+  DB* db = nullptr;
+  const Status opened = DB::Open(existing, dbname, &db);
+  delete db;
+  if (opened.ok()) return opened;
+  return Status::Corruption(dbname, "LevelDB's, and cannot be adopted: " + opened.ToString());
+}
+
+// LevelDB's repair begins a new database where there is a directory without one.
+Status Begin(Env* env, const std::string& dbname, const Options& options) {
+  std::vector<std::string> children;
+  const Status there = env->GetChildren(dbname, &children);
+  if (!there.ok()) return there;
+  Options creating = options;
+  creating.create_if_missing = true;
+  const EngineOptions engine(creating);
+  if (!engine.status().ok()) return engine.status();
+  lodestore_db* db = nullptr;
+  const Status status = StatusOf(lodestore_open(dbname.c_str(), engine.get(), &db));
+  lodestore_close(db);
+  return status;
+}
+
 }  // namespace
 
 Status RepairDB(const std::string& dbname, const Options& options) {
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
+  Env* const env = IsCallers(options.env) ? options.env : Env::Default();
+  if (HoldsLevelDb(env, dbname)) {
+    const Status adopted = Adopt(dbname, options);
+    if (!adopted.ok()) return adopted;
+  }
   const EngineLock lock(dbname, options.env);
   if (!lock.status().ok()) return lock.status();
-  Env* const env = IsCallers(options.env) ? options.env : Env::Default();
   const std::string repaired = dbname + ".repaired";
   std::string kept = dbname + ".damaged";
   for (int i = 2; IsThere(env, kept); i++) kept = dbname + ".damaged-" + std::to_string(i);
-  Status status =
-      StatusOf(lodestore_repair(dbname.c_str(), repaired.c_str(), engine.get(), nullptr));
+  lodestore_error* error =
+      lodestore_repair(dbname.c_str(), repaired.c_str(), engine.get(), nullptr);
+  if (lodestore_error_code(error) == LODESTORE_MISSING) {
+    lodestore_error_free(error);
+    return Begin(env, dbname, options);
+  }
+  Status status = StatusOf(error);
   if (!status.ok()) return status;
   if (env != Env::Default()) {
     status = Exchange(env, dbname, repaired, kept);
