@@ -437,7 +437,7 @@ struct told {
 };
 
 static void note(void* context, int event, lodestore_bytes line) {
-  struct told* told = context;
+  struct told* told = (struct told*)context;
   CHECK(line.size > 0 && memchr(line.data, '\n', line.size) == NULL);
   if (event == LODESTORE_EVENT_OPENED) {
     told->opened++;
