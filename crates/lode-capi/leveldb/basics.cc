@@ -204,6 +204,13 @@ void SetCount(std::string* rep, uint32_t count) {
   for (int i = 0; i < 4; i++) (*rep)[8 + i] = static_cast<char>(count >> (8 * i));
 }
 
+// Room for a record at once, where appending its parts would grow a new batch thrice.
+void MakeRoom(std::string* rep, size_t bytes) {
+  const size_t kind_and_lengths = 1 + 2 * 5;
+  const size_t wanted = rep->size() + kind_and_lengths + bytes;
+  if (wanted > rep->capacity()) rep->reserve(wanted);
+}
+
 void PutBytes(std::string* rep, const Slice& bytes) {
   uint32_t length = static_cast<uint32_t>(bytes.size());
   for (; length >= 0x80; length >>= 7) rep->push_back(static_cast<char>(length | 0x80));
@@ -243,6 +250,7 @@ void WriteBatch::Clear() {
 size_t WriteBatch::ApproximateSize() const { return rep_.size(); }
 
 void WriteBatch::Put(const Slice& key, const Slice& value) {
+  MakeRoom(&rep_, key.size() + value.size());
   SetCount(&rep_, Count(rep_) + 1);
   rep_.push_back(kPut);
   PutBytes(&rep_, key);

@@ -2,6 +2,7 @@
 
 #include "leveldb/db.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -115,6 +116,29 @@ class Cursor : public Iterator {
   Slice key_;
 };
 
+// A place for a batch of the engine's between writes, so that not each of them makes
+// one. Of threads that write at once one gets it.
+class BatchPlace {
+ public:
+  ~BatchPlace() { lodestore_batch_free(kept_.load()); }
+  lodestore_batch* Take() {
+    lodestore_batch* batch = kept_.exchange(nullptr);
+    return batch != nullptr ? batch : lodestore_batch_create();
+  }
+  // Large ones are not kept: their memory would be, too.
+  void GiveBack(lodestore_batch* batch) {
+    if (lodestore_batch_size(batch) <= kBytesMax) {
+      lodestore_batch_clear(batch);
+      batch = kept_.exchange(batch);
+    }
+    lodestore_batch_free(batch);
+  }
+
+ private:
+  static constexpr size_t kBytesMax = 64 << 10;
+  std::atomic<lodestore_batch*> kept_{nullptr};
+};
+
 // Puts a batch of LevelDB's into one of the engine's.
 class Converter : public WriteBatch::Handler {
  public:
@@ -157,13 +181,13 @@ class Database : public DB {
     const lodestore_write_options how = How(options);
     // Null asks for what is in memory to be written, and waits for that.
     if (updates == nullptr) return StatusOf(lodestore_flush(family_));
-    std::unique_ptr<lodestore_batch, void (*)(lodestore_batch*)> batch(lodestore_batch_create(),
-                                                                       lodestore_batch_free);
-    Converter converter(batch.get());
+    lodestore_batch* batch = batches_.Take();
+    Converter converter(batch);
     Status status = updates->Iterate(&converter);
     if (status.ok()) status = converter.status();
-    if (!status.ok()) return status;
-    return StatusOf(lodestore_write(db_, &how, batch.get(), nullptr));
+    if (status.ok()) status = StatusOf(lodestore_write(db_, &how, batch, nullptr));
+    batches_.GiveBack(batch);
+    return status;
   }
 
   Status Get(const ReadOptions& options, const Slice& key, std::string* value) override {
@@ -224,6 +248,7 @@ class Database : public DB {
   const std::unique_ptr<EngineLock> lock_;
   lodestore_db* db_;
   const lodestore_family* family_;
+  BatchPlace batches_;
 };
 
 // What becomes of a directory of LevelDB's when it is opened: LODESTORE_LEVELDB says it.

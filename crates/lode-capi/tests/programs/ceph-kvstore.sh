@@ -2,6 +2,7 @@
 # get-size, which adds up files by LevelDB's names for them.
 packages=ceph-base
 program=usr/bin/ceph-kvstore-tool
+sign='(prefix2, key2)'
 cannot_run() { false; }
 
 # Without the lines that LevelDB writes to its log.

@@ -1,6 +1,7 @@
 # A cluster of one Ceph monitor, which keeps all it knows in LevelDB.
 packages=ceph-mon
 program=usr/bin/ceph-mon
+sign='value 3'
 cannot_run() { false; }
 
 ceph_program() {
@@ -20,8 +21,10 @@ ceph_program() {
 start() {
     ceph_program ceph-mon -i a -f >mon.txt &
     monitor=$!
-    until ask mon stat | grep -q quorum; do sleep 0.2; done
+    await in_quorum
 }
+
+in_quorum() { ask mon stat | grep -q quorum; }
 
 stop() {
     pkill -TERM -P "$monitor" -f ceph-mon

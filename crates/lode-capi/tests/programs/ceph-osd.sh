@@ -1,6 +1,7 @@
 # An object store of Ceph's, without a cluster: objects' keys and headers in LevelDB.
 packages=ceph-osd
 program=usr/bin/ceph-osd
+sign='check succeeded'
 cannot_run() { false; }
 
 ceph_program() {

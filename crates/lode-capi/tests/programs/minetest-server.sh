@@ -3,6 +3,7 @@
 packages=minetest-server
 program=usr/lib/minetest/minetestserver
 server=$program
+sign='PROBE nodes .*='
 cannot_run() { false; }
 
 world() {

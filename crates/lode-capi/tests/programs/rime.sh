@@ -1,6 +1,7 @@
 # Rime's user dictionaries: words are imported, listed, exported and backed up.
 packages=librime-bin
 program=usr/lib/x86_64-linux-gnu/librime.so.1
+sign='word1234'
 cannot_run() { false; }
 
 dictionary() { (cd "$data" && run "$root/usr/bin/rime_dict_manager" "$@" 2>&1 | grep -v '^[IWE][0-9]\|^Log'); }

@@ -1,6 +1,7 @@
 # Lomiri's service for thumbnails, with its three caches of pictures in LevelDB.
 packages=lomiri-thumbnailer-service
 program=usr/libexec/lomiri-thumbnailer/thumbnailer-service
+sign='Hits:  *13'
 cannot_run() {
     command -v dbus-run-session >/dev/null && command -v glib-compile-schemas >/dev/null &&
         return 1
@@ -37,14 +38,14 @@ session() {
     glib-compile-schemas schemas
     export HOME=$PWD/home XDG_CACHE_HOME=$data/cache XDG_RUNTIME_DIR=$PWD GSETTINGS_BACKEND=memory
     export GSETTINGS_SCHEMA_DIR=$PWD/schemas root work library data pictures
-    export -f run admin beside "$1"
+    export -f run admin await beside "$1"
     dbus-run-session -- bash -c "beside $1" 2>&1 | grep -v '^dbus-daemon'
 }
 
 beside() {
     : >service.txt
     run "$root/usr/libexec/lomiri-thumbnailer/thumbnailer-service" 2>service.txt &
-    until grep -q 'failure cache' service.txt; do sleep 0.1; done
+    await grep -q 'failure cache' service.txt
     "$1"
     admin shutdown
     wait
