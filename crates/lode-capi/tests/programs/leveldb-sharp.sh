@@ -1,7 +1,7 @@
 # leveldb-sharp, the C# binding, under Mono: leveldb_sharp.cs.
 packages='libleveldb1.2-cil mono-mcs'
 program=usr/bin/mono-sgen
-sign='key4998 = value 19998'
+sign='\[key4999, value 19999\]'
 cannot_run() { false; }
 
 mono() {

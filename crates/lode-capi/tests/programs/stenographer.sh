@@ -23,6 +23,7 @@ recorded() {
     python3 - <<'END'
 import socket
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.bind(("", 8999))
 for i in range(400):
     sender.sendto(b"packet %d" % i, ("127.0.0.%d" % (i % 50 + 1), 9000 + i % 70))
 END

@@ -1,7 +1,7 @@
 # Lomiri's service for thumbnails, with its three caches of pictures in LevelDB.
 packages=lomiri-thumbnailer-service
 program=usr/libexec/lomiri-thumbnailer/thumbnailer-service
-sign='Hits:  *13'
+sign='Hits:  *12'
 cannot_run() {
     command -v dbus-run-session >/dev/null && command -v glib-compile-schemas >/dev/null &&
         return 1
