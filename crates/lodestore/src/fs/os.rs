@@ -25,10 +25,12 @@ use super::{
 mod direct;
 mod lock;
 mod mapped;
+mod mapped_reader;
 #[cfg(target_os = "linux")]
 mod ring;
 
 use mapped::Mapping;
+use mapped_reader::MappedReader;
 
 /// Descriptors that are asked for if the hard limit allows more: programs that
 /// walk over all possible descriptors should not take for ever.
@@ -59,8 +61,7 @@ impl Fs for OsFs {
             preallocation: true,
             hard_links: true,
             truncation: true,
-            // `ReadableFile` does not offer it.
-            mapping: false,
+            mapping: cfg!(target_pointer_width = "64"),
             direct_io: cfg!(target_os = "linux"),
         }
     }
@@ -91,6 +92,13 @@ impl Fs for OsFs {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         Ok(Arc::new(OsReader(File::open(path)?)))
+    }
+
+    fn open_mapped(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        match MappedReader::new(File::open(path)?) {
+            Ok(mapped) => Ok(Arc::new(mapped)),
+            Err(file) => Ok(Arc::new(OsReader(file))),
+        }
     }
 
     #[cfg(target_os = "linux")]
