@@ -225,7 +225,9 @@ impl OsWriter {
 impl WritableFile for OsWriter {
     #[inline]
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let done = if bytes.len() <= COPIED_BYTES_MAX { self.copy(bytes) } else { 0 };
+        // A file's head is written: who writes nothing more pays for no window.
+        let is_copied = self.position > 0 && bytes.len() <= COPIED_BYTES_MAX;
+        let done = if is_copied { self.copy(bytes) } else { 0 };
         let bytes = &bytes[done..];
         if bytes.is_empty() {
             return Ok(());
