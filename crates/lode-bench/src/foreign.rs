@@ -86,7 +86,7 @@ const ABSENT: &[Absent] = &[
     Absent {
         reason: "files are written through the page cache; --use_direct_reads reads tables past it",
         flags: &[
-            "use_direct_io_for_flush_and_compaction", "mmap_read", "mmap_write",
+            "use_direct_io_for_flush_and_compaction", "mmap_write",
             "io_uring_enabled", "async_io",
             "adaptive_readahead", "readahead_size", "compaction_readahead_size",
             "log_readahead_size", "advise_random_on_open", "bytes_per_sync", "wal_bytes_per_sync",

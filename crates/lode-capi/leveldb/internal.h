@@ -110,7 +110,9 @@ class EngineOptions {
 
  private:
   void Set(const char* name, const std::string& value);
+  void Set(const char* name, uint64_t value);
   void SetFamily(const char* name, const std::string& value);
+  void SetFamily(const char* name, uint64_t value);
   // Keeps the first failure.
   void Keep(lodestore_error* error);
 

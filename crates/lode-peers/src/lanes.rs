@@ -18,6 +18,8 @@ pub enum Lane {
     Defaults,
     /// Equal memory, codec, filters, checksums, threads and durability.
     Equal,
+    /// As equal, and tables are mapped by RocksDB and us as well as by LevelDB.
+    Mapped,
     /// As equal, but the peers are tuned by their own guides.
     Tuned,
 }
@@ -75,6 +77,8 @@ settings! {
     open_files: u64,
     /// Read tables past the page cache.
     direct_reads: bool,
+    /// Read tables out of mappings.
+    mapped_tables: bool,
     /// Use the files of old logs again.
     recycled_logs: u64,
     /// RocksDB's cache without locks, instead of its LRU.
@@ -139,6 +143,7 @@ impl Lane {
         match self {
             Lane::Defaults => "defaults",
             Lane::Equal => "equal",
+            Lane::Mapped => "mapped",
             Lane::Tuned => "tuned",
         }
     }
@@ -148,6 +153,7 @@ impl Lane {
         let own = match self {
             Lane::Defaults => Settings::default(),
             Lane::Equal => equal(engine, memory_limit),
+            Lane::Mapped => mapped(engine, memory_limit),
             Lane::Tuned => tuned(engine, memory_limit),
         };
         let batch_changes = engine.is_transactional().then_some(TRANSACTION_CHANGES);
@@ -189,6 +195,18 @@ fn equal(engine: EngineKind, memory_limit: Option<u64>) -> Settings {
         }
         // It has nothing but the page cache.
         EngineKind::Lmdb => Settings::default(),
+    }
+}
+
+/// Lane (b) with one thing more that is equal: LevelDB maps its tables, so all
+/// three do.
+fn mapped(engine: EngineKind, memory_limit: Option<u64>) -> Settings {
+    let base = equal(engine, memory_limit);
+    match engine {
+        EngineKind::Lodestore | EngineKind::LodestoreAgain | EngineKind::RocksDb => {
+            Settings { mapped_tables: Some(true), direct_reads: None, ..base }
+        }
+        _ => base,
     }
 }
 

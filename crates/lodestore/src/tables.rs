@@ -10,13 +10,17 @@ use crate::budget::{Account, Charge, Item, Reservation};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::fs::Fs;
+use crate::fs::{Access, Fs};
 use crate::key::KeyOrder;
 use crate::scheduler::{Lane, Scheduler};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, OnceLock};
 use crate::table::Table;
 use crate::table::meta::TableMeta;
+
+mod mapped;
+
+use mapped::{MappedBytes, MappedShare};
 
 /// Where tables live and what opening and removing them needs.
 #[derive(Debug)]
@@ -25,8 +29,9 @@ pub(crate) struct TableHome {
     pub(crate) directory: PathBuf,
     pub(crate) cache: Arc<Cache>,
     pub(crate) scheduler: Arc<Scheduler>,
-    /// Whether tables are read past the page cache.
-    direct_reads: bool,
+    /// How tables are read that are not mapped.
+    access: Access,
+    mapped: Arc<MappedBytes>,
     /// What open tables hold is charged to it.
     memory: Arc<Account>,
     /// True once the directory may be another opener's: nothing may be removed
@@ -36,6 +41,15 @@ pub(crate) struct TableHome {
     removals: AtomicU64,
 }
 
+/// How tables are read. Not both.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TableReads {
+    /// Past the page cache.
+    pub(crate) direct: bool,
+    /// By copying out of mappings of so many bytes of them; 0: of none.
+    pub(crate) mapped_bytes_max: u64,
+}
+
 impl TableHome {
     pub(crate) fn new(
         fs: Arc<dyn Fs>,
@@ -43,14 +57,15 @@ impl TableHome {
         cache: Arc<Cache>,
         scheduler: Arc<Scheduler>,
         memory: Arc<Account>,
-        direct_reads: bool,
+        reads: TableReads,
     ) -> Arc<TableHome> {
         Arc::new(TableHome {
             fs,
             directory,
             cache,
             scheduler,
-            direct_reads,
+            access: if reads.direct { Access::Direct } else { Access::Buffered },
+            mapped: MappedBytes::new(reads.mapped_bytes_max),
             memory,
             closed: Mutex::new(false),
             removals: AtomicU64::new(0),
@@ -61,6 +76,11 @@ impl TableHome {
     /// next open. A new database there may use the same names.
     pub(crate) fn close(&self) {
         *self.closed.lock() = true;
+    }
+
+    /// Bytes of the tables that are mapped.
+    pub(crate) fn mapped_bytes(&self) -> u64 {
+        self.mapped.bytes()
     }
 
     /// True while a removed table's file is still to be deleted.
@@ -78,13 +98,21 @@ impl TableHome {
     }
 }
 
+/// An open table, and what is given back when it is closed.
+#[derive(Debug)]
+struct Opened {
+    table: Arc<Table>,
+    _memory: Reservation,
+    _mapped: Option<MappedShare>,
+}
+
 /// A live table: what the manifest says of it, and the table once opened.
 #[derive(Debug)]
 pub(crate) struct TableFile {
     pub(crate) meta: TableMeta,
     home: Arc<TableHome>,
     order: KeyOrder,
-    table: OnceLock<(Arc<Table>, Reservation)>,
+    opened: OnceLock<Opened>,
     obsolete: AtomicBool,
 }
 
@@ -94,7 +122,7 @@ impl TableFile {
             meta,
             home: Arc::clone(home),
             order: order.clone(),
-            table: OnceLock::new(),
+            opened: OnceLock::new(),
             obsolete: AtomicBool::new(false),
         })
     }
@@ -106,7 +134,7 @@ impl TableFile {
     /// The table, if it was opened before.
     #[inline]
     pub(crate) fn opened(&self) -> Option<&Arc<Table>> {
-        self.table.get().map(|(table, _)| table)
+        self.opened.get().map(|opened| &opened.table)
     }
 
     /// The table, opened now if need be.
@@ -118,18 +146,18 @@ impl TableFile {
         if let Some(table) = self.opened() {
             return Ok(table);
         }
-        let table = Arc::new(self.open()?);
+        let mapped = self.home.mapped.take(self.meta.bytes);
+        let access = if mapped.is_some() { Access::Mapped } else { self.home.access };
+        let table = Arc::new(self.open(access)?);
         let memory = Charge::new(&self.home.memory, Item::Tables).reserve(table.memory_bytes());
         // Another thread may have been faster: its table serves as well.
-        Ok(&self.table.get_or_init(|| (table, memory)).0)
+        let opened = Opened { table, _memory: memory, _mapped: mapped };
+        Ok(&self.opened.get_or_init(|| opened).table)
     }
 
-    fn open(&self) -> Result<Table> {
+    fn open(&self, access: Access) -> Result<Table> {
         let path = self.path();
-        let opened = match self.home.direct_reads {
-            true => self.home.fs.open_direct(&path),
-            false => self.home.fs.open(&path),
-        };
+        let opened = access.open(&*self.home.fs, &path);
         let file = opened.map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => missing(&path),
             _ => Error::io(&path, "open", source),
@@ -153,7 +181,7 @@ impl Drop for TableFile {
         if !self.obsolete.load(Ordering::Acquire) {
             return;
         }
-        let (home, path, table) = (Arc::clone(&self.home), self.path(), self.table.take());
+        let (home, path, table) = (Arc::clone(&self.home), self.path(), self.opened.take());
         self.home.removals.fetch_add(1, Ordering::AcqRel);
         self.home.scheduler.submit(Lane::Soon, move || {
             drop(table);
@@ -174,7 +202,14 @@ pub(crate) fn test_slot(meta: &TableMeta) -> Arc<TableFile> {
     let home = HOME.get_or_init(|| {
         let fs = Arc::new(crate::fs::MemFs::new());
         let (cache, scheduler) = (Cache::new(0), Scheduler::new(1));
-        TableHome::new(fs, PathBuf::from("test"), cache, scheduler, Account::unlimited(), false)
+        TableHome::new(
+            fs,
+            PathBuf::from("test"),
+            cache,
+            scheduler,
+            Account::unlimited(),
+            TableReads::default(),
+        )
     });
     TableFile::new(home, &KeyOrder::Bytewise, meta.clone())
 }

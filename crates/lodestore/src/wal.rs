@@ -146,6 +146,16 @@ impl SegmentWriter {
         DurableLog { number: self.header.number, bytes: self.records.watermark() }
     }
 
+    /// True if it has no records.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.bytes() == HEADER_BLOCK_BYTES
+    }
+
+    /// Gives the room back that was asked for ahead: no more is appended.
+    pub(crate) fn give_room_back(&mut self) {
+        self.records.give_room_back();
+    }
+
     /// True if this segment can be synced.
     #[cfg(test)]
     pub(crate) fn are_predecessors_durable(&self) -> bool {

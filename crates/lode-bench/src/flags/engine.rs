@@ -28,6 +28,7 @@ const OPTIONS_IN_FILE: &[&str] = &[
     "memory_budget",
     "log_mapped",
     "use_direct_reads",
+    "mmap_read",
     "latencies",
 ];
 
@@ -115,6 +116,10 @@ pub struct EngineFlags {
     /// Read tables past the page cache, many blocks at once
     #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
     pub use_direct_reads: bool,
+
+    /// Map all tables, and read small blocks out of the mappings
+    #[arg(long, num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]
+    pub mmap_read: bool,
 
     /// Let the engine time its operations, for its own statistics; 0 = it does not
     #[arg(long, num_args = 0..=1, default_value = "1", default_missing_value = "1", value_parser = parse_switch, value_name = "0|1", action = clap::ArgAction::Set)]

@@ -95,6 +95,7 @@ fn options(
         logging: !flags.disable_wal,
         log_mapped: flags.log_mapped,
         direct_reads: flags.use_direct_reads,
+        mapped_bytes_max: if flags.mmap_read { u64::MAX } else { 0 },
         latencies: flags.latencies,
         status_interval: flags.status.then_some(STATUS_INTERVAL),
         ..Options::default()

@@ -29,6 +29,9 @@ fn options(settings: &Settings) -> Options {
         // One more flushes.
         options.background_threads = (threads as usize).saturating_sub(1).max(1);
     }
+    if settings.mapped_tables == Some(true) {
+        options.mapped_bytes_max = u64::MAX;
+    }
     options.direct_reads = settings.direct_reads.unwrap_or(false);
     options.open_files_max = settings.open_files.map(|files| files as usize);
     let family = &mut options.family;

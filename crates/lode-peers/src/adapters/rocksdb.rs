@@ -84,6 +84,9 @@ fn options(settings: &Settings) -> Options {
     if let Some(pipelined) = settings.pipelined_writes {
         options.set_enable_pipelined_write(pipelined);
     }
+    if let Some(mapped) = settings.mapped_tables {
+        options.set_allow_mmap_reads(mapped);
+    }
     if let Some(direct) = settings.direct_reads {
         options.set_use_direct_reads(direct);
     }

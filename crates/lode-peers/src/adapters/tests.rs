@@ -17,7 +17,7 @@ fn opened(kind: EngineKind, directory: &Path, settings: &Settings) -> Box<dyn En
 /// Every engine, new and empty, in every lane.
 fn for_each(test: impl Fn(EngineKind, &dyn Engine)) {
     for kind in EngineKind::compiled() {
-        for lane in [Lane::Defaults, Lane::Equal, Lane::Tuned] {
+        for lane in [Lane::Defaults, Lane::Equal, Lane::Mapped, Lane::Tuned] {
             let directory = TempDir::new().expect("a temporary directory");
             let settings = lane.settings(kind, None);
             let engine = opened(kind, directory.path(), &settings);

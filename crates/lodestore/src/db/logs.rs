@@ -46,8 +46,8 @@ pub(crate) struct ActiveLog {
     predecessor: Option<Predecessor>,
     /// The last edit of the manifest that the log knows of.
     noted_edit: u64,
-    /// The segment that the manifest knows to have been synced.
-    named: u64,
+    /// How far the manifest knows it to be durable.
+    named: DurableLog,
 }
 
 impl ActiveLog {
@@ -58,7 +58,7 @@ impl ActiveLog {
         older: &Arc<SealedSegments>,
     ) -> ActiveLog {
         let older = Arc::clone(older);
-        ActiveLog { writer: None, older, predecessor, noted_edit: 0, named: 0 }
+        ActiveLog { writer: None, older, predecessor, noted_edit: 0, named: DurableLog::default() }
     }
 
     /// True if the next record needs a new segment.
@@ -77,6 +77,11 @@ impl ActiveLog {
     pub(crate) fn bytes(&self) -> u64 {
         let sealed = self.predecessor.map_or(0, |sealed| sealed.bytes);
         self.writer.as_ref().map_or(sealed, SegmentWriter::bytes)
+    }
+
+    /// True if there is nothing in it that a sync would keep.
+    fn is_empty(&self) -> bool {
+        self.older.is_empty() && self.writer.as_ref().is_none_or(SegmentWriter::is_empty)
     }
 
     /// Lets the log know how far the manifest has come.
@@ -410,7 +415,7 @@ impl Engine {
         };
         appended.map_err(|failure| self.take_log_failure(failure))?;
         if options.sync
-            && log.named < log.number()
+            && log.named.number < log.number()
             && let Err(error) = self.name_durable_log(log)
         {
             // The batch is durable, so its write succeeds: its numbers are taken.
@@ -424,17 +429,30 @@ impl Engine {
     /// would tell if its newest one were lost. Asked for at a segment's first
     /// sync only, and when the database is closed.
     fn name_durable_log(&self, log: &mut ActiveLog) -> Result<()> {
-        let Some(durable) = log.durable() else { return Ok(()) };
+        let Some(durable) = log.durable().filter(|durable| *durable != log.named) else {
+            return Ok(());
+        };
         let edit = VersionEdit { durable_log: Some(durable), ..VersionEdit::default() };
         self.versions.apply(edit, |_, _| {})?;
-        log.named = durable.number;
+        log.named = durable;
         Ok(())
     }
 
-    /// Makes the whole log durable, and the manifest know that.
+    /// Makes the whole log durable, and the manifest know that. Nothing is
+    /// appended to it afterwards.
     pub(crate) fn close_log(&self, commit: &mut CommitState) -> Result<()> {
         // After a failure nothing is known of either.
         self.health.check()?;
+        if commit.log.as_ref().is_some_and(|log| !log.is_empty()) {
+            self.sync_last_records(commit)?;
+        }
+        if let Some(writer) = commit.log.as_mut().and_then(|log| log.writer.as_mut()) {
+            writer.give_room_back();
+        }
+        Ok(())
+    }
+
+    fn sync_last_records(&self, commit: &mut CommitState) -> Result<()> {
         if let Some(log) = &mut commit.log {
             log.note_edit(self.versions.last_edit()).map_err(Failure::into_error)?;
         }
@@ -469,7 +487,7 @@ impl Engine {
         self.shared.statistics.add(Counter::LogSyncs, 1);
         let Some(log) = &mut commit.log else { return Ok(()) };
         log.sync(needed_from)?;
-        if log.named < log.number() {
+        if log.named.number < log.number() {
             self.name_durable_log(log)?;
         }
         Ok(())

@@ -29,7 +29,7 @@ use crate::scheduler::{OwnThreads, Scheduler};
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
 use crate::table::describe;
-use crate::tables::{self, TableHome};
+use crate::tables::{self, TableHome, TableReads};
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
 use crate::version::{FamilyDescriptor, State, VersionEdit};
 use crate::versions::Versions;
@@ -150,6 +150,11 @@ fn check_direct_reads(options: &Options, file: &Path) -> Result<()> {
     if !options.direct_reads {
         return Ok(());
     }
+    if options.mapped_bytes_max > 0 {
+        let what =
+            "direct_reads and mapped_bytes_max: tables are read past the page cache or mapped";
+        return Err(Error::invalid(what));
+    }
     let what = "direct_reads is on, but this file system cannot read past the page cache";
     match options.fs.open_direct(file) {
         Ok(_) => Ok(()),
@@ -249,6 +254,8 @@ impl Opening {
         let memory = Account::new(&budget);
         let rows = Arc::new(RowCache::new(options.row_cache_bytes, &memory));
         let directory = directory.to_path_buf();
+        let (direct, mapped_bytes_max) = (options.direct_reads, options.mapped_bytes_max);
+        let reads = TableReads { direct, mapped_bytes_max };
         let shared = Shared {
             home: TableHome::new(
                 Arc::clone(&fs),
@@ -256,7 +263,7 @@ impl Opening {
                 Arc::clone(&cache),
                 Arc::clone(&scheduler),
                 Arc::clone(&memory),
-                options.direct_reads,
+                reads,
             ),
             fs,
             directory,

@@ -3,8 +3,11 @@
 //! It is for people, and for opening the database so again; nothing depends on
 //! it. So a failure to write it is noted and does no harm.
 
+use std::path::Path;
+
 use crate::error::{Error, Result};
 use crate::filename;
+use crate::fs::read_all;
 use crate::options::Options;
 
 use super::engine::Engine;
@@ -48,14 +51,20 @@ impl Engine {
         options
     }
 
-    /// Writes the options that hold now to a new file, and removes the oldest.
+    /// Writes the options that hold now to a new file, and removes the oldest;
+    /// unless the newest file says the same.
     pub(crate) fn keep_options(&self) {
         if self.read_only {
             return;
         }
         let mut files = self.options_files.lock();
+        let text = self.text_to_keep();
+        if files.numbers.last().is_some_and(|&number| self.is_kept(number, &text)) {
+            files.failure = None;
+            return;
+        }
         let number = self.versions.new_file_number();
-        files.failure = self.write_options(number).err();
+        files.failure = self.write_options(number, &text).err();
         if files.failure.is_none() {
             files.numbers.push(number);
         }
@@ -66,10 +75,22 @@ impl Engine {
         }
     }
 
-    fn write_options(&self, number: u64) -> Result<()> {
+    fn text_to_keep(&self) -> String {
+        let mut options = self.current_options();
+        // These are about one opening.
+        (options.create_if_missing, options.error_if_exists) = (false, false);
+        HEADING.to_string() + &options.to_text()
+    }
+
+    fn is_kept(&self, number: u64, text: &str) -> bool {
+        let path = filename::options_path(&self.shared.directory, number);
+        read_all(&*self.shared.fs, &path).is_ok_and(|kept| kept == text.as_bytes())
+    }
+
+    fn write_options(&self, number: u64, text: &str) -> Result<()> {
         let (fs, directory) = (&self.shared.fs, &self.shared.directory);
         let temporary = filename::temporary_path(directory, number);
-        let written = self.write_text(&temporary).and_then(|()| {
+        let written = self.write_text(&temporary, text).and_then(|()| {
             let path = filename::options_path(directory, number);
             fs.rename(&temporary, &path).map_err(|error| Error::io(&path, "rename to", error))
         });
@@ -78,11 +99,7 @@ impl Engine {
         })
     }
 
-    fn write_text(&self, path: &std::path::Path) -> Result<()> {
-        let mut options = self.current_options();
-        // These are about one opening.
-        (options.create_if_missing, options.error_if_exists) = (false, false);
-        let text = HEADING.to_string() + &options.to_text();
+    fn write_text(&self, path: &Path, text: &str) -> Result<()> {
         let fs = &self.shared.fs;
         let mut file = fs.create(path).map_err(|error| Error::io(path, "create", error))?;
         let written = file.append(text.as_bytes()).and_then(|()| file.sync());

@@ -164,6 +164,7 @@ const PROPERTIES: &[Property] = &[
     ("long-waits", |asked| asked.engine.stalls.text()),
     ("write-amplification", |asked| format!("{:.2}", asked.stats.write_amplification())),
     ("table-bytes", |asked| asked.view.version.bytes().to_string()),
+    ("mapped-bytes", |asked| asked.engine.shared.home.mapped_bytes().to_string()),
     ("foreign-tables", |asked| foreign_tables(asked.view).to_string()),
     ("estimate-num-keys", |asked| {
         (asked.view.version.entries() + asked.stats.memtable_entries).to_string()

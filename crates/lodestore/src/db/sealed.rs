@@ -30,6 +30,11 @@ impl SealedSegments {
         self.list.lock().push(Entry { number, segment: Arc::new(Mutex::new(segment)) });
     }
 
+    /// True if none may be less than durable.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.lock().is_empty()
+    }
+
     /// Closes segments below `number`, which do not matter any more.
     pub(crate) fn forget_below(&self, number: u64) {
         self.list.lock().retain(|entry| entry.number >= number);

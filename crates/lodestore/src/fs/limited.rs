@@ -13,7 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile, WritableFile,
+    Access, Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile,
+    WritableFile,
 };
 use crate::stats::{Counter, Statistics};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -70,10 +71,7 @@ impl LimitedFs {
 
     /// The descriptor of a file that had to be closed.
     fn reopen(&self, slot: &Arc<Slot>) -> io::Result<Descriptor> {
-        let file = self.with_descriptors(|fs| match slot.is_direct {
-            true => fs.open_direct(&slot.path),
-            false => fs.open(&slot.path),
-        })?;
+        let file = self.with_descriptors(|fs| slot.access.open(fs, &slot.path))?;
         Ok(self.open.put(slot, file))
     }
 }
@@ -106,7 +104,7 @@ struct Ring {
 #[derive(Debug)]
 struct Slot {
     path: PathBuf,
-    is_direct: bool,
+    access: Access,
     /// `None` while it is closed.
     descriptor: Published<Option<Descriptor>>,
     /// Read since the hand last came by.
@@ -282,11 +280,15 @@ impl Fs for LimitedFs {
     }
 
     fn open(&self, path: &Path) -> io::Result<Descriptor> {
-        self.open_as(path, false)
+        self.open_as(path, Access::Buffered)
     }
 
     fn open_direct(&self, path: &Path) -> io::Result<Descriptor> {
-        self.open_as(path, true)
+        self.open_as(path, Access::Direct)
+    }
+
+    fn open_mapped(&self, path: &Path) -> io::Result<Descriptor> {
+        self.open_as(path, Access::Mapped)
     }
 
     /// Passes the reads on with the files below, as many at once as leaves
@@ -353,10 +355,10 @@ impl Fs for LimitedFs {
 }
 
 impl LimitedFs {
-    fn open_as(&self, path: &Path, is_direct: bool) -> io::Result<Descriptor> {
+    fn open_as(&self, path: &Path, access: Access) -> io::Result<Descriptor> {
         let slot = Arc::new(Slot {
             path: path.to_path_buf(),
-            is_direct,
+            access,
             descriptor: Published::new(Arc::new(None)),
             used: AtomicBool::new(false),
             place: AtomicUsize::new(CLOSED),

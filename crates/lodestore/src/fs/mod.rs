@@ -39,10 +39,35 @@ pub struct Capabilities {
     pub hard_links: bool,
     /// [`WritableFile::truncate`] works: a failed append can be cut off.
     pub truncation: bool,
-    /// Files can be mapped into memory.
+    /// [`Fs::open_mapped`] maps files into memory.
     pub mapping: bool,
     /// Files can be read past the page cache.
     pub direct_io: bool,
+}
+
+/// How a file that is opened for reading is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Through the page cache, a call for each read.
+    Buffered,
+    /// Past the page cache.
+    Direct,
+    /// Small reads are copied out of a mapping.
+    Mapped,
+}
+
+impl Access {
+    /// Opens `path` so.
+    ///
+    /// # Errors
+    /// Those of the method of [`Fs`].
+    pub(crate) fn open(self, fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        match self {
+            Access::Buffered => fs.open(path),
+            Access::Direct => fs.open_direct(path),
+            Access::Mapped => fs.open_mapped(path),
+        }
+    }
 }
 
 /// A file system. All methods may be called from any thread.
@@ -72,6 +97,13 @@ pub trait Fs: Send + Sync + Debug {
     fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The same, for small reads by copying out of a mapping of the file, which must
+    /// not change while it is open. Reads as [`Fs::open`] does where there can be no
+    /// mapping, as by default.
+    fn open_mapped(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        self.open(path)
     }
 
     /// Serves many reads, perhaps at once and in any order. `complete` is

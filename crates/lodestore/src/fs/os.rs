@@ -25,10 +25,12 @@ use super::{
 mod direct;
 mod lock;
 mod mapped;
+mod mapped_reader;
 #[cfg(target_os = "linux")]
 mod ring;
 
 use mapped::Mapping;
+use mapped_reader::MappedReader;
 
 /// Descriptors that are asked for if the hard limit allows more: programs that
 /// walk over all possible descriptors should not take for ever.
@@ -59,8 +61,7 @@ impl Fs for OsFs {
             preallocation: true,
             hard_links: true,
             truncation: true,
-            // `ReadableFile` does not offer it.
-            mapping: false,
+            mapping: cfg!(target_pointer_width = "64"),
             direct_io: cfg!(target_os = "linux"),
         }
     }
@@ -91,6 +92,13 @@ impl Fs for OsFs {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         Ok(Arc::new(OsReader(File::open(path)?)))
+    }
+
+    fn open_mapped(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
+        match MappedReader::new(File::open(path)?) {
+            Ok(mapped) => Ok(Arc::new(mapped)),
+            Err(file) => Ok(Arc::new(OsReader(file))),
+        }
     }
 
     #[cfg(target_os = "linux")]
@@ -217,7 +225,9 @@ impl OsWriter {
 impl WritableFile for OsWriter {
     #[inline]
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let done = if bytes.len() <= COPIED_BYTES_MAX { self.copy(bytes) } else { 0 };
+        // A file's head is written: who writes nothing more pays for no window.
+        let is_copied = self.position > 0 && bytes.len() <= COPIED_BYTES_MAX;
+        let done = if is_copied { self.copy(bytes) } else { 0 };
         let bytes = &bytes[done..];
         if bytes.is_empty() {
             return Ok(());

@@ -94,6 +94,8 @@ catalogue! {
         "Write the log through a mapping where that is safe; `no`: one `write(2)` a commit group.";
     direct_reads: Switch, FIXED,
         "Read tables past the page cache, many blocks at once: for far more data than memory.";
+    mapped_bytes_max: Size, FIXED,
+        "Tables of so many bytes in all are mapped: what the page cache has is read without a call.";
     log_bytes_max: Size, NEXT_WRITE,
         "Families that hold old log segments back are flushed once these together exceed this.";
 }

@@ -106,6 +106,14 @@ pub struct Options {
     /// random reads of far more data than there is memory for; a file system that
     /// can't do it is refused.
     pub direct_reads: bool,
+    /// Map tables of so many bytes together, those that are opened first: a block that
+    /// the page cache has is then read without a system call, which makes lookups that
+    /// the engine's own cache does not serve 1.2 to 1.6 times as fast. Mapped pages
+    /// count as resident memory of the process and the kernel takes them back as it
+    /// needs; a device that fails to read one ends the process by SIGBUS, where
+    /// otherwise there is an error. Without effect on other file systems than the
+    /// operating system's. Default: 0, none.
+    pub mapped_bytes_max: u64,
     /// Flush families that hold old log segments back once the segments
     /// together, the one being written included, exceed this.
     pub log_bytes_max: u64,
@@ -138,6 +146,7 @@ impl Default for Options {
             logging: true,
             log_mapped: true,
             direct_reads: false,
+            mapped_bytes_max: 0,
             log_bytes_max: 1 << 30,
             family: FamilyOptions::default(),
             families: BTreeMap::new(),

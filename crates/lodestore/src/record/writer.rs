@@ -202,6 +202,14 @@ impl RecordWriter {
         Ok(start)
     }
 
+    /// Cuts off what the file has behind the last record: whoever reads it next
+    /// need not look whether all of that is nothing. Only a help, so without errors.
+    pub(crate) fn give_room_back(&mut self) {
+        if self.poison.is_none() && self.fs.capabilities().truncation {
+            let _ = self.file.truncate(self.bytes);
+        }
+    }
+
     /// After a failed append: removes what may have been written of it.
     fn cut_back(&mut self, error: Error) -> Failure {
         let truncates = self.fs.capabilities().truncation;

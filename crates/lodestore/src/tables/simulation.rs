@@ -1,7 +1,7 @@
 //! Tables that become obsolete while readers hold them, and tables that several
 //! threads open at once.
 
-use super::{TableFile, TableHome};
+use super::{TableFile, TableHome, TableReads};
 use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::fs::{Fs, MemFs};
@@ -16,7 +16,9 @@ use testkit::random::Random;
 
 fn home(fs: &MemFs, scheduler: &Arc<Scheduler>, account: &Arc<Account>) -> Arc<TableHome> {
     let (fs, cache) = (Arc::new(fs.clone()), Cache::new(0));
-    TableHome::new(fs, PathBuf::new(), cache, Arc::clone(scheduler), Arc::clone(account), false)
+    let (scheduler, account, reads) =
+        (Arc::clone(scheduler), Arc::clone(account), TableReads::default());
+    TableHome::new(fs, PathBuf::new(), cache, scheduler, account, reads)
 }
 
 fn settings(account: &Arc<Account>) -> TableSettings {

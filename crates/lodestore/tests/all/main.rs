@@ -33,4 +33,5 @@ mod golden;
 mod failures;
 mod direct_reads;
 mod descriptors;
+mod mapped_reads;
 mod memory;

@@ -24,7 +24,11 @@ fn other_value(name: &str) -> &'static str {
         "status_interval" => "250ms",
         "open_files_max" | "background_threads" | "sealed_memtables_max" => "7",
         "memory_bytes" | "log_bytes_max" | "debt_slowdown_bytes" => "5GiB",
-        "background_bytes_per_second" | "cache_bytes" | "table_bytes" | "level1_bytes" => "3MiB",
+        "background_bytes_per_second"
+        | "cache_bytes"
+        | "mapped_bytes_max"
+        | "table_bytes"
+        | "level1_bytes" => "3MiB",
         "order" => "leveldb.BytewiseComparator",
         "merge_operator" => "UInt64AddOperator",
         "prefix_extractor" => "delimiter:0x2f",
@@ -283,19 +287,20 @@ fn the_options_that_hold_are_in_a_file() -> Result<(), Error> {
 fn a_file_of_options_that_cannot_be_written_does_no_harm() -> Result<(), Error> {
     let (disk, root) = (MemFs::new(), Path::new(ROOT));
     let options = |fs: Arc<dyn Fs>| Options { create_if_missing: true, fs, ..Options::default() };
-    for operation in [Operation::Create, Operation::Append, Operation::Sync, Operation::Rename] {
+    let operations = [Operation::Create, Operation::Append, Operation::Sync, Operation::Rename];
+    for (operation, size) in operations.into_iter().zip(["2GiB", "3GiB", "4GiB", "5GiB"]) {
         let failing = FaultFs::new(Arc::new(disk.clone()));
         let db = Db::open(root, options(Arc::new(failing.clone())))?;
         let before = options_files(&disk, root);
         failing.inject(Fault::new(operation, 1, ErrorKind::Other).on(".tmp").forever());
-        db.set_options(&[("log_bytes_max", "1GiB")])?;
+        db.set_options(&[("log_bytes_max", size)])?;
         assert!(failing.struck() > 0, "{operation:?}");
         let failure = db.property("lodestore.options-failure").expect("it is known");
         assert!(failure.contains(".tmp") || failure.contains("OPTIONS-"), "{failure}");
         assert_eq!(options_files(&disk, root), before, "what was there stays");
         failing.heal();
         db.put(b"a", b"b")?;
-        db.set_options(&[("log_bytes_max", "1GiB")])?;
+        db.set_options(&[("log_bytes_max", size)])?;
         assert_eq!(db.property("lodestore.options-failure").as_deref(), Some(""));
     }
     for name in options_files(&disk, root) {

@@ -120,8 +120,10 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Notes this process's id for openers that find the file locked.
 fn write_pid(file: &File) -> io::Result<()> {
-    file.set_len(0)?;
-    file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0)
+    let text = format!("{}\n", std::process::id());
+    file.write_all_at(text.as_bytes(), 0)?;
+    // Afterwards: mostly there is nothing to cut off, and no block to give back.
+    file.set_len(text.len() as u64)
 }
 
 /// The id that the holder noted; `None` in the moment before it did.
