@@ -9,6 +9,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+mod indexed_db;
+
 /// The number of a record in the order of all writes: 1, 2, 3, ... Zero means
 /// "older than everything" and is what compaction gives to entries that no
 /// snapshot can tell apart any more. At most [`SEQUENCE_MAX`].
@@ -216,6 +218,16 @@ impl fmt::Debug for KeyOrder {
 }
 
 impl KeyOrder {
+    /// The order of that name, if the library has it: bytewise, and `idb_cmp1` of
+    /// Chrome's IndexedDB.
+    pub fn built_in(name: &str) -> Option<KeyOrder> {
+        match name {
+            BYTEWISE_NAME => Some(KeyOrder::Bytewise),
+            indexed_db::NAME => Some(KeyOrder::Custom(Arc::new(indexed_db::IndexedDb))),
+            _ => None,
+        }
+    }
+
     /// The name that is stored with a database.
     pub fn name(&self) -> &str {
         match self {

@@ -34,7 +34,7 @@ use std::path::Path;
 
 use crate::db::{self, Db};
 use crate::error::{Error, Result};
-use crate::key::{BYTEWISE_NAME, KeyOrder};
+use crate::key::KeyOrder;
 use crate::options::Options;
 use crate::version::{self, Current};
 
@@ -81,7 +81,8 @@ pub fn adopt(directory: impl AsRef<Path>, options: &Options) -> Result<Adopted> 
     place.check_no_other_files()?;
     place.clean()?;
     let database = LevelDb::read(&**fs, directory)?;
-    let order = order_of(&database, options)?;
+    let options = &with_order(&database, options)?;
+    let order = options.family_options(db::DEFAULT_NAME).order.clone();
     let tables = Tables::read(&**fs, directory, &database, &order)?;
     let logs = database.logs.iter().map(|path| logs::read(&**fs, path));
     let logs = logs.collect::<Result<Vec<_>>>()?;
@@ -148,17 +149,25 @@ fn nothing_adopted(directory: &Path) -> Error {
     ))
 }
 
-/// The order of the database's keys, which `options` must give if it is not
-/// bytewise.
-fn order_of(database: &LevelDb, options: &Options) -> Result<KeyOrder> {
-    let given = options.family_options(db::DEFAULT_NAME).order.clone();
-    if given.name() == database.comparator {
-        return Ok(given);
-    }
-    if database.comparator == BYTEWISE_NAME {
-        let what = format!("its keys are in bytewise order, not in the order {}", given.name());
-        return Err(Error::invalid(what));
-    }
-    let what = format!("its keys are in the order {}, which must be given", database.comparator);
-    Err(Error::invalid(what))
+/// `options` with the order of the database's keys, which they must give unless
+/// the library has it.
+fn with_order(database: &LevelDb, options: &Options) -> Result<Options> {
+    let mut options = options.clone();
+    let mut family = options.family_options(db::DEFAULT_NAME).clone();
+    let stored = &database.comparator;
+    family.order = match KeyOrder::built_in(stored) {
+        _ if family.order.name() == stored => return Ok(options),
+        Some(order) if family.order.is_bytewise() => order,
+        Some(KeyOrder::Bytewise) => {
+            let given = family.order.name();
+            let what = format!("its keys are in bytewise order, not in the order {given}");
+            return Err(Error::invalid(what));
+        }
+        _ => {
+            let what = format!("its keys are in the order {stored}, which must be given");
+            return Err(Error::invalid(what));
+        }
+    };
+    options.families.insert(db::DEFAULT_NAME.to_string(), family);
+    Ok(options)
 }

@@ -102,7 +102,8 @@ catalogue! {
 
 catalogue! {
     FamilyOptions, FAMILY, not text: ();
-    order: Name, FIXED, "The order of keys. One of your own is given in code.";
+    order: Name, FIXED, "The order of keys: `leveldb.BytewiseComparator`, `idb_cmp1` (Chrome's IndexedDB), or one of \
+         your own, which is given in code.";
     merge_operator: Maybe<Name>, FIXED,
         "How operands become values. Default: as stored. One of your own is given in code.";
     prefix_extractor: Maybe<Name>, FIXED,

@@ -197,14 +197,11 @@ impl Text<SharedMergeOperator> for Name {
 
 impl Text<KeyOrder> for Name {
     fn parse(text: &str) -> Result<KeyOrder, String> {
-        match text == KeyOrder::Bytewise.name() {
-            true => Ok(KeyOrder::Bytewise),
-            false => Err(format!("{text:?} is no built-in order")),
-        }
+        KeyOrder::built_in(text).ok_or_else(|| format!("{text:?} is no built-in order"))
     }
 
     fn print(value: &KeyOrder) -> Option<String> {
-        value.is_bytewise().then(|| value.name().to_string())
+        KeyOrder::built_in(value.name()).map(|order| order.name().to_string())
     }
 }
 

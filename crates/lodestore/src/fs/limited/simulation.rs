@@ -1,7 +1,7 @@
 //! The cap on open files, with readers beside changes of the cap.
 
 use super::{LimitedFile, LimitedFs, OpenFiles, Slot};
-use crate::fs::{Fs, MemFs, ReadableFile, read_full_at};
+use crate::fs::{Access, Fs, MemFs, ReadableFile, read_full_at};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, Published, thread};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn file(fs: &LimitedFs, byte: u8) -> LimitedFile {
     file.append(&[byte]).expect("memory takes a byte");
     let slot = Arc::new(Slot {
         path,
-        is_direct: false,
+        access: Access::Buffered,
         descriptor: Published::new(Arc::new(None)),
         used: AtomicBool::new(false),
         place: AtomicUsize::new(super::CLOSED),
