@@ -359,6 +359,10 @@ fn default_family(options: &FamilyOptions) -> VersionEdit {
 /// with what is stored.
 fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<FamilyOptions> {
     let name = &descriptor.name;
+    let stored_order = KeyOrder::built_in(&descriptor.comparator);
+    if let Some(order) = stored_order.filter(|_| options.order.is_bytewise()) {
+        options.order = order;
+    }
     if descriptor.comparator != options.order.name() {
         return Err(Error::invalid(format!(
             "family {name:?} is ordered by {:?}, but was opened with {:?}",

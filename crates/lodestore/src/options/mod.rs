@@ -232,7 +232,8 @@ impl Options {
 /// How one family keeps its entries.
 #[derive(Clone, Debug)]
 pub struct FamilyOptions {
-    /// The order of keys. Must be the one that the family was created with.
+    /// The order of keys. Must be the one that the family was created with; bytewise
+    /// order, the default, stands for any that the library has.
     pub order: KeyOrder,
     /// How merged operands become values. Built-in operators are found by the
     /// stored name; one of your own must be given at every open.
