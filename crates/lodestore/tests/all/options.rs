@@ -281,6 +281,23 @@ fn the_options_that_hold_are_in_a_file() -> Result<(), Error> {
     Ok(())
 }
 
+#[test]
+fn options_that_are_in_a_file_already_are_not_written_again() -> Result<(), Error> {
+    let (disk, root) = (MemFs::new(), Path::new(ROOT));
+    let open = |create_if_missing, log_bytes_max| {
+        let fs = Arc::new(disk.clone());
+        Db::open(root, Options { create_if_missing, log_bytes_max, fs, ..Options::default() })
+    };
+    drop(open(true, 1 << 30)?);
+    let written = options_files(&disk, root);
+    assert_eq!(written.len(), 1);
+    drop(open(false, 1 << 30)?);
+    assert_eq!(options_files(&disk, root), written);
+    drop(open(false, 1 << 29)?);
+    assert_eq!(options_files(&disk, root).len(), 2);
+    Ok(())
+}
+
 /// Nothing depends on the file: a database opens where it cannot be written,
 /// says so, and opens where all of them are gone or wrong.
 #[test]

@@ -1,11 +1,13 @@
 //! Recovery from files that were cut or changed: the batches that are whole
 //! are there, or a clear error; never anything else.
 
-use lodestore::{Db, Error, Fs, MemFs, Options, WriteOptions};
+use lodestore::inspect::LogFile;
+use lodestore::{Db, Error, Fs, MemFs, Options, OsFs, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;
 use testkit::files::{self, Files};
 use testkit::load::{Contents, Expected, Families, Writer, contents, with_families};
+use testkit::temp_dir::TempDir;
 
 const DIRECTORY: &str = "/recovery";
 const BATCHES: u64 = 12;
@@ -247,5 +249,26 @@ fn foreign_files_are_left_alone() -> Result<(), Error> {
     for (name, bytes) in files.iter().filter(|(_, bytes)| *bytes == b"not ours") {
         assert_eq!(left.get(name), Some(bytes), "{name}");
     }
+    Ok(())
+}
+
+/// Whoever opens it next need not look through the room that was asked for ahead.
+#[test]
+fn the_log_of_a_closed_database_ends_where_its_last_record_does() -> Result<(), Error> {
+    let directory = TempDir::new("closed-log");
+    for value in [None, Some(b"value")] {
+        let options = Options { create_if_missing: true, ..Options::default() };
+        let db = Db::open(directory.path(), options)?;
+        value.map_or(Ok(()), |value| db.put(b"key", value))?;
+        drop(db);
+        let fs = OsFs::new();
+        let names = fs.list(directory.path()).expect("it is there");
+        let log = names.iter().filter(|name| name.ends_with(".wal")).max().expect("there is one");
+        let path = directory.path().join(log);
+        let end = LogFile::open(&fs, &path)?.end()?.offset;
+        assert_eq!(fs.length(&path).expect("it is there"), end, "{value:?}");
+    }
+    let db = Db::open(directory.path(), Options::default())?;
+    assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
     Ok(())
 }
