@@ -109,8 +109,8 @@ impl Pair<'_> {
         }
     }
 
-    /// The ids, which are the same: of a database, an object store, an index.
-    fn prefix(&mut self) -> Undecided<(u64, u64, u64)> {
+    /// The ids, which are the same.
+    fn prefix(&mut self) -> Undecided<Ids> {
         let (Some((a, rest_a)), Some((b, rest_b))) = (prefix(self.a), prefix(self.b)) else {
             return Err(self.rest());
         };
@@ -241,9 +241,12 @@ impl Pair<'_> {
     }
 }
 
+/// The ids of a database, an object store and an index.
+type Ids = (u64, u64, u64);
+
 /// The ids that a key begins with: the bits of its first byte say how long each
 /// of them is. And what follows.
-fn prefix(key: &[u8]) -> Option<((u64, u64, u64), &[u8])> {
+fn prefix(key: &[u8]) -> Option<(Ids, &[u8])> {
     let (&lengths, rest) = key.split_first()?;
     let (database, rest) = id(rest, (lengths >> 5) + 1)?;
     let (store, rest) = id(rest, (lengths >> 2 & 7) + 1)?;
