@@ -1,5 +1,5 @@
 // RepairDB: a new database of what can be read, in the place of the damaged one,
-// which is kept beside it.
+// which is kept beside it. One of LevelDB's stays LevelDB's.
 
 #include <string>
 #include <vector>
@@ -51,31 +51,6 @@ Status Exchange(Env* env, const std::string& dbname, const std::string& repaired
   return status;
 }
 
-// Whether there are tables or logs of LevelDB's, which our repair does not read: it
-// would make an empty database of them.
-bool HoldsLevelDb(Env* env, const std::string& dbname) {
-  std::vector<std::string> children;
-  if (!env->GetChildren(dbname, &children).ok()) return false;
-  for (const std::string& name : children) {
-    const size_t digits = name.find_first_not_of("0123456789");
-    if (digits == 0 || digits == std::string::npos) continue;
-    const std::string kind = name.substr(digits);
-    if (kind == ".ldb" || kind == ".sst" || kind == ".log") return true;
-  }
-  return false;
-}
-
-// Opening adopts, or refuses as it is told to.
-Status Adopt(const std::string& dbname, const Options& options) {
-  Options existing = options;
-  existing.create_if_missing = existing.error_if_exists = false;
-  DB* db = nullptr;
-  const Status opened = DB::Open(existing, dbname, &db);
-  delete db;
-  if (opened.ok()) return opened;
-  return Status::Corruption(dbname, "LevelDB's, and cannot be adopted: " + opened.ToString());
-}
-
 // LevelDB's repair begins a new database where there is a directory without one.
 Status Begin(Env* env, const std::string& dbname, const Options& options) {
   std::vector<std::string> children;
@@ -97,10 +72,6 @@ Status RepairDB(const std::string& dbname, const Options& options) {
   const EngineOptions engine(options);
   if (!engine.status().ok()) return engine.status();
   Env* const env = IsCallers(options.env) ? options.env : Env::Default();
-  if (HoldsLevelDb(env, dbname)) {
-    const Status adopted = Adopt(dbname, options);
-    if (!adopted.ok()) return adopted;
-  }
   const EngineLock lock(dbname, options.env);
   if (!lock.status().ok()) return lock.status();
   const std::string repaired = dbname + ".repaired";

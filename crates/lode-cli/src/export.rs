@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use lode_bench::{bytes_text, grouped, seconds_text};
-use lodestore::{Db, Error, Options, ReadOptions, export};
+use lodestore::{Error, Options, ReadOptions, adopt, export};
 use serde_json::json;
 
 use crate::Done;
@@ -46,7 +46,7 @@ pub struct Export {
 /// Does what the command line says.
 pub fn run(line: &Export) -> Done {
     let begin = Instant::now();
-    let db = Db::open_read_only(&line.db, Options::default())?;
+    let db = adopt::open_read_only(&line.db, Options::default())?;
     let missing = || Error::Missing { what: format!("no family {:?}", line.family) };
     let family = db.family(&line.family).ok_or_else(missing)?;
     let done = match line.to {

@@ -46,6 +46,12 @@ enum Verb {
     Adopt(adopt::Adopt),
     /// Read and change a database
     Db(db::Database),
+    /// Print what one table's file holds, and check it: lode db dump-table
+    Sst(db::Short<db::dump::DumpTable>),
+    /// Print what one segment of the log holds: lode db dump-log
+    Wal(db::Short<db::dump::DumpLog>),
+    /// Print the changes that a manifest records: lode db dump-manifest
+    Manifest(db::Short<db::dump_manifest::DumpManifest>),
     /// Write what a database holds for another engine
     #[command(after_help = export::HELP)]
     Export(export::Export),
@@ -70,6 +76,9 @@ fn main() -> ExitCode {
         Verb::Bench(bench) => bench::run(&bench),
         Verb::Adopt(adopt) => adopt::run(&adopt),
         Verb::Db(database) => db::run(&database),
+        Verb::Sst(table) => db::sst(&table),
+        Verb::Wal(log) => db::wal(&log),
+        Verb::Manifest(manifest) => db::manifest(&manifest),
         Verb::Export(export) => export::run(&export),
         Verb::Gen(what) => generate::run(&what),
         Verb::Pulse(pulse) => pulse::run(&pulse),

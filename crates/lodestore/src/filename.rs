@@ -9,6 +9,7 @@
 //! | `OPTIONS-000015` | the options that it was last open with; not needed |
 //! | `000014.tmp` | being written; removed at open |
 //! | `LOCK`, `LOCK.open` | held while the database is open |
+//! | `adopted/` | the files of the LevelDB database that it was, until that is final |
 //! | `STATUS`, `STATUS.next` | what an open database tells of itself; gone when it is closed |
 //!
 //! `CURRENT` and `LOCK` are LevelDB's names, so that a LevelDB that is pointed
@@ -27,6 +28,9 @@ pub(crate) const STATUS: &str = "STATUS";
 pub(crate) const STATUS_NEXT: &str = "STATUS.next";
 /// The second lock file, held through an open-file-description lock.
 pub(crate) const LOCK_OPEN: &str = "LOCK.open";
+
+/// The folder that keeps the files of a LevelDB database that was adopted.
+pub(crate) const ADOPTED: &str = "adopted";
 
 /// What a file's name says that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -228,6 +228,16 @@ impl KeyOrder {
         }
     }
 
+    /// The order of keys that are stored in the order `stored`, for who gives this one:
+    /// bytewise order, the default, stands for any that the library has. `None` if it
+    /// is another one.
+    pub(crate) fn for_stored(&self, stored: &str) -> Option<KeyOrder> {
+        if self.name() == stored {
+            return Some(self.clone());
+        }
+        KeyOrder::built_in(stored).filter(|_| self.is_bytewise())
+    }
+
     /// The name that is stored with a database.
     pub fn name(&self) -> &str {
         match self {

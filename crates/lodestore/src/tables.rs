@@ -158,12 +158,13 @@ impl TableFile {
     fn open(&self, access: Access) -> Result<Table> {
         let path = self.path();
         let opened = access.open(&*self.home.fs, &path);
+        let known_as = self.home.fs.known_as(&path);
         let file = opened.map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => missing(&path),
-            _ => Error::io(&path, "open", source),
+            std::io::ErrorKind::NotFound => missing(&known_as),
+            _ => Error::io(&known_as, "open", source),
         })?;
         let cache_file = self.home.cache.new_file();
-        Table::open(file, path, &self.meta, self.order.clone(), cache_file)
+        Table::open(file, known_as, &self.meta, self.order.clone(), cache_file)
     }
 
     /// Says that the manifest names this table no more: its file goes when the

@@ -1,11 +1,14 @@
-//! A directory of LevelDB's: adopted, read, compacted and given back.
+//! A directory of LevelDB's: adopted, read, compacted and given back; and repaired.
 
-use lodestore::adopt::{adopt, roll_back};
-use lodestore::{Db, Options};
+use lodestore::adopt::{adopt, open_read_only, roll_back};
+use lodestore::repair::Repair;
+use lodestore::{Db, Error, Options};
 
 use crate::files::{self, DIRECTORY};
 use crate::judge::judged;
 use crate::{archive, reading, seal};
+
+const REPAIRED: &str = "/repaired";
 
 pub fn run(bytes: &[u8]) {
     let files = seal::leveldb_directory(archive::unpack(bytes));
@@ -16,6 +19,25 @@ pub fn run(bytes: &[u8]) {
         judged(roll_back(DIRECTORY, &options)).expect("nothing was written");
     }
     assert!(files::read(&fs, DIRECTORY) == files, "other files than before");
+    repair(&options);
+    assert!(files::read(&fs, DIRECTORY) == files, "repair changed the damaged database");
+}
+
+/// What is repaired is sound.
+fn repair(options: &Options) {
+    let Some(repair) = judged(Repair::read(DIRECTORY, options)) else { return };
+    assert!(!format!("{:?}", repair.report()).is_empty());
+    if judged(repair.write_to(REPAIRED)).is_some() {
+        match open_read_only(REPAIRED, options.clone()) {
+            Ok(db) => {
+                db.verify().expect("what was repaired is sound");
+                reading::read(&db);
+            }
+            // What shares keys within a level may be too much to be read in place.
+            Err(Error::InvalidArgument { .. }) => {}
+            Err(error) => panic!("what was repaired cannot be opened: {error}"),
+        }
+    }
 }
 
 /// Reads, compacts, and reads again.

@@ -1,4 +1,4 @@
-//! `dump-table`, `dump-log`, `dump-manifest`: one file, without its database.
+//! `dump-table`, `dump-log`: one file, without its database.
 //! A damaged file is shown as far as it goes; then the error, and exit code 4.
 
 use std::path::PathBuf;
@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lode_bench::{bytes_text, grouped, parse_count};
 use lodestore::inspect::{
-    BlockSummary, Change, Entry, FamilyInfo, LogBatch, LogFile, ManifestEdit, ManifestFile,
-    ManifestSummary, TableFile, TableInfo, TableProperties,
+    BlockSummary, Engine, Entry, LogBatch, LogFile, LogHeader, TableFile, TableProperties,
 };
 use lodestore::{Error, KeyOrder, Kind, Record, SequenceNumber};
 use serde_json::{Map, Value, json};
@@ -41,17 +40,9 @@ pub struct DumpLog {
     shown: Shown,
 }
 
-/// `lode db dump-manifest`
-#[derive(Debug, Args)]
-pub struct DumpManifest {
-    /// The file (a name without a directory is one in that of --db), or a database's directory:
-    /// its manifest in use then. Default: that of --db
-    path: Option<PathBuf>,
-}
-
 /// How much of the entries is shown.
-#[derive(Debug, Args)]
-struct Shown {
+#[derive(Clone, Debug, Args)]
+pub struct Shown {
     /// At most so many entries; 0 for none
     #[arg(long, value_parser = parse_count, value_name = "N")]
     limit: Option<u64>,
@@ -60,7 +51,26 @@ struct Shown {
     keys_only: bool,
 }
 
+impl DumpTable {
+    /// The table `file`, checked first.
+    pub fn of(file: PathBuf, shown: Shown) -> DumpTable {
+        DumpTable { file, blocks: false, shown, no_verify: false }
+    }
+}
+
+impl DumpLog {
+    /// The segment `file`.
+    pub fn of(file: PathBuf, shown: Shown) -> DumpLog {
+        DumpLog { file, shown }
+    }
+}
+
 impl Shown {
+    /// True if something was asked for.
+    pub fn is_given(&self) -> bool {
+        self.limit.is_some() || self.keys_only
+    }
+
     fn limit(&self) -> u64 {
         self.limit.unwrap_or(u64::MAX)
     }
@@ -71,9 +81,8 @@ impl Shown {
 pub fn unknown_order(error: Error) -> Failure {
     match error {
         Error::InvalidArgument { what } => Failure::Error(format!(
-            "{what}: lode knows no other order than {}; the program whose order it is can read it \
-             with lodestore::inspect, and dump-log and dump-manifest need none",
-            KeyOrder::Bytewise.name()
+            "{what}: lode knows the orders of the library only; the program whose order it is can \
+             read it with lodestore::inspect, and dump-log and dump-manifest need none"
         )),
         error => error.into(),
     }
@@ -88,7 +97,10 @@ pub fn table(target: &Target, dump: &DumpTable) -> Done {
     let table = TableFile::open(&*fs, &file, KeyOrder::Bytewise).map_err(unknown_order)?;
     let mut output = target.output();
     let sound = if dump.no_verify { Ok(()) } else { table.verify() };
-    properties(&mut output, &table.properties())?;
+    // Counting reads everything, as verifying does.
+    let is_whole = sound.is_ok() && !dump.no_verify;
+    let told = if is_whole { table.counted()? } else { table.properties() };
+    properties(&mut output, &told)?;
     match (&sound, dump.no_verify) {
         (_, true) => {}
         (Ok(()), false) => output.report("sound           yes\n", json!({ "sound": true }))?,
@@ -125,22 +137,28 @@ fn damage(output: &mut Output, error: &Error) -> Done {
 }
 
 fn properties(output: &mut Output, of: &TableProperties) -> Done {
+    // What a LevelDB table has no word for, and what was not counted.
+    let is_ours = of.engine == Engine::Lodestore;
+    let counted = |number: u64| of.counted.then_some(number);
+    let stated = |number: u64| is_ours.then_some(number);
     if output.is_json() {
         let mut object = Map::new();
         let numbers = [
-            ("blocks", of.blocks),
-            ("data_bytes", of.data_bytes),
-            ("block_bytes", of.block_bytes),
-            ("resident_bytes", of.resident_bytes),
-            ("entries", of.entries),
-            ("tombstones", of.tombstones),
-            ("range_deletes", of.range_deletes),
-            ("key_bytes", of.key_bytes),
-            ("value_bytes", of.value_bytes),
-            ("sequence_min", of.sequence_min),
-            ("sequence_max", of.sequence_max),
+            ("blocks", Some(of.blocks)),
+            ("data_bytes", Some(of.data_bytes)),
+            ("block_bytes", stated(of.block_bytes)),
+            ("resident_bytes", Some(of.resident_bytes)),
+            ("entries", Some(of.entries)),
+            ("tombstones", counted(of.tombstones)),
+            ("range_deletes", Some(of.range_deletes)),
+            ("key_bytes", counted(of.key_bytes)),
+            ("value_bytes", counted(of.value_bytes)),
+            ("sequence_min", counted(of.sequence_min)),
+            ("sequence_max", counted(of.sequence_max)),
         ];
-        object.insert("id".to_string(), json!(of.id.to_string()));
+        object.insert("engine".to_string(), json!(of.engine.name()));
+        object.insert("counted".to_string(), json!(of.counted));
+        object.insert("id".to_string(), json!(is_ours.then(|| of.id.to_string())));
         object.insert("order".to_string(), json!(of.order_name));
         object.insert("compression".to_string(), json!(of.compression));
         object.insert("partitioned".to_string(), json!(of.partitioned));
@@ -151,22 +169,28 @@ fn properties(output: &mut Output, of: &TableProperties) -> Done {
     }
     let (smallest, largest) = (output.shown(&of.smallest), output.shown(&of.largest));
     let divided = if of.partitioned { "in parts" } else { "whole" };
+    let (about, blocks) = (if of.counted { "" } else { "about " }, grouped(of.blocks));
+    let of_each = stated(of.block_bytes).map(|bytes| format!("{blocks} of {}", bytes_text(bytes)));
+    let sequence = format!("{} to {}", of.sequence_min, of.sequence_max);
+    let unpacked = format!("{}, {}", bytes_text(of.key_bytes), bytes_text(of.value_bytes));
     let lines = [
-        ("id", of.id.to_string()),
-        ("order", of.order_name.clone()),
-        ("entries", grouped(of.entries)),
-        ("tombstones", grouped(of.tombstones)),
-        ("range deletes", grouped(of.range_deletes)),
-        ("sequence", format!("{} to {}", of.sequence_min, of.sequence_max)),
-        ("smallest", smallest),
-        ("largest", largest),
-        ("blocks", format!("{} of {}", grouped(of.blocks), bytes_text(of.block_bytes))),
-        ("compression", of.compression.to_string()),
-        ("data", bytes_text(of.data_bytes)),
-        ("keys, values", format!("{}, {}", bytes_text(of.key_bytes), bytes_text(of.value_bytes))),
-        ("index, filter", format!("{divided}, {} in memory", bytes_text(of.resident_bytes))),
+        ("format", (!is_ours).then(|| of.engine.name().to_string())),
+        ("id", is_ours.then(|| of.id.to_string())),
+        ("order", Some(of.order_name.clone())),
+        ("entries", Some(format!("{about}{}", grouped(of.entries)))),
+        ("tombstones", of.counted.then(|| grouped(of.tombstones))),
+        ("range deletes", is_ours.then(|| grouped(of.range_deletes))),
+        ("sequence", of.counted.then_some(sequence)),
+        ("smallest", Some(smallest)),
+        ("largest", Some(largest)),
+        ("blocks", Some(of_each.unwrap_or(blocks))),
+        ("compression", Some(of.compression.to_string())),
+        ("data", Some(bytes_text(of.data_bytes))),
+        ("keys, values", of.counted.then_some(unpacked)),
+        ("index, filter", Some(format!("{divided}, {} in memory", bytes_text(of.resident_bytes)))),
     ];
-    lines.iter().try_for_each(|(name, value)| output.line(&format!("{name:<15} {value}")))
+    let mut told = lines.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    told.try_for_each(|(name, value)| output.line(&format!("{name:<15} {value}")))
 }
 
 fn block(output: &mut Output, of: &BlockSummary) -> Done {
@@ -227,19 +251,7 @@ pub fn version(
 pub fn log(target: &Target, dump: &DumpLog) -> Done {
     let mut log = LogFile::open(&*target.fs(), &target.file(&dump.file))?;
     let mut output = target.output();
-    let header = log.header();
-    let predecessor = header.predecessor;
-    let after = predecessor.map_or("the first".to_string(), |number| format!("after {number}"));
-    output.report(
-        &format!(
-            "log {}, {after}, from sequence number {}\nid {}, database {}\n",
-            header.number, header.first_sequence, header.id, header.database
-        ),
-        json!({
-            "log": header.number, "predecessor": predecessor, "id": header.id.to_string(),
-            "database": header.database.to_string(), "first_sequence": header.first_sequence,
-        }),
-    )?;
+    log_header(&mut output, &log.header())?;
     let mut left = dump.shown.limit();
     let (mut batches, mut entries) = (0, 0);
     while let Some(of) = log.next_batch()? {
@@ -266,6 +278,29 @@ pub fn log(target: &Target, dump: &DumpLog) -> Done {
     });
     output.report(&text, object)?;
     output.finish()
+}
+
+fn log_header(output: &mut Output, header: &LogHeader) -> Done {
+    let (number, first_sequence) = (header.number, header.first_sequence);
+    if header.engine == Engine::LevelDb {
+        let text = format!("log {number} of LevelDB, from sequence number {first_sequence}\n");
+        let object = json!({
+            "log": number, "engine": header.engine.name(), "first_sequence": first_sequence,
+        });
+        return output.report(&text, object);
+    }
+    let predecessor = header.predecessor;
+    let after = predecessor.map_or("the first".to_string(), |number| format!("after {number}"));
+    output.report(
+        &format!(
+            "log {number}, {after}, from sequence number {first_sequence}\nid {}, database {}\n",
+            header.id, header.database
+        ),
+        json!({
+            "log": number, "predecessor": predecessor, "id": header.id.to_string(),
+            "database": header.database.to_string(), "first_sequence": first_sequence,
+        }),
+    )
 }
 
 fn batch(output: &mut Output, of: &LogBatch<'_>, left: &mut u64, keys_only: bool) -> Done {
@@ -300,159 +335,4 @@ fn batch(output: &mut Output, of: &LogBatch<'_>, left: &mut u64, keys_only: bool
         }
     }
     Ok(())
-}
-
-/// Prints a manifest: its changes, and what they add up to.
-/// # Errors: `Corruption` for edits that are damaged or lost.
-pub fn manifest(target: &Target, dump: &DumpManifest) -> Done {
-    let path = match &dump.path {
-        Some(path) => target.file(path),
-        None => target.path()?.to_path_buf(),
-    };
-    let fs = target.fs();
-    let manifest = match path.is_dir() {
-        true => ManifestFile::open_current(&*fs, &path)?,
-        false => ManifestFile::open(&*fs, &path)?,
-    };
-    let mut output = target.output();
-    let header = manifest.header();
-    output.report(
-        &format!(
-            "manifest {}, id {}\ndatabase {}, created {} s after 1970\n",
-            header.number, header.id, header.database, header.created_unix_seconds
-        ),
-        json!({
-            "manifest": header.number, "id": header.id.to_string(),
-            "database": header.database.to_string(),
-            "predecessor": header.predecessor.to_string(),
-            "created_unix_seconds": header.created_unix_seconds,
-        }),
-    )?;
-    // A reader that goes away is told of when the rest is written.
-    let mut written: Done = Ok(());
-    let read = manifest.read(&mut |of| {
-        if written.is_ok() {
-            written = edit(&mut output, of);
-        }
-    });
-    written?;
-    summary(&mut output, &read?)?;
-    output.finish()
-}
-
-fn edit(output: &mut Output, of: &ManifestEdit) -> Done {
-    if output.is_json() {
-        let changes: Vec<Value> = of.changes.iter().map(|c| change_object(output, c)).collect();
-        return output.object(json!({
-            "edit": of.number, "offset": of.offset, "checkpoint": of.checkpoint,
-            "changes": changes,
-        }));
-    }
-    let what = if of.checkpoint { "checkpoint of edit" } else { "edit" };
-    output.line(&format!("{what} {} at offset {}", of.number, of.offset))?;
-    of.changes.iter().try_for_each(|change| {
-        let text = change_text(output, change);
-        output.line(&format!("  {text}"))
-    })
-}
-
-fn change_text(output: &Output, change: &Change) -> String {
-    match change {
-        Change::NextFile(number) => format!("next file {number}"),
-        Change::LastSequence(sequence) => format!("last sequence number {sequence}"),
-        Change::NextFamily(id) => format!("next family {id}"),
-        Change::FamilyCreated(FamilyInfo { id, name, comparator, .. }) => {
-            format!("family {id} created: {name:?}, ordered by {comparator}")
-        }
-        Change::FamilyDropped(id) => format!("family {id} dropped"),
-        Change::LogNumber { family, number } => format!("family {family} needs logs from {number}"),
-        Change::TableAdded { family, level, table } => {
-            let (first, last) = (output.shown(&table.smallest), output.shown(&table.largest));
-            let TableInfo { number, entries, .. } = &**table;
-            let (bytes, entries) = (bytes_text(table.bytes), grouped(*entries));
-            format!(
-                "family {family} level {level}: + table {number}, {bytes}, {entries} entries, \
-                 {first} to {last}"
-            )
-        }
-        Change::TableDeleted { family, level, number } => {
-            format!("family {family} level {level}: - table {number}")
-        }
-        Change::CompactionCursor { family, level, after: None } => {
-            format!("family {family} level {level}: compactions begin anew")
-        }
-        Change::CompactionCursor { family, level, after: Some((key, sequence)) } => {
-            let key = output.shown(key);
-            format!("family {family} level {level}: compactions go on after {key} @{sequence}")
-        }
-        other => format!("{other:?}"),
-    }
-}
-
-fn change_object(output: &Output, change: &Change) -> Value {
-    match change {
-        Change::NextFile(number) => json!({ "next_file": number }),
-        Change::LastSequence(sequence) => json!({ "last_sequence": sequence }),
-        Change::NextFamily(id) => json!({ "next_family": id }),
-        Change::FamilyCreated(family) => json!({
-            "family_created": family.id, "name": family.name, "order": family.comparator,
-            "merge_operator": family.merge_operator,
-        }),
-        Change::FamilyDropped(id) => json!({ "family_dropped": id }),
-        Change::LogNumber { family, number } => json!({ "family": family, "log_number": number }),
-        Change::TableAdded { family, level, table } => {
-            let mut object = Map::new();
-            let numbers = [
-                ("family", u64::from(*family)),
-                ("level", *level as u64),
-                ("table_added", table.number),
-                ("bytes", table.bytes),
-                ("entries", table.entries),
-                ("tombstones", table.tombstones),
-                ("range_deletes", table.range_deletes),
-            ];
-            object.extend(numbers.map(|(name, number)| (name.to_string(), json!(number))));
-            output.add_bytes(&mut object, "smallest", &table.smallest);
-            output.add_bytes(&mut object, "largest", &table.largest);
-            object.into()
-        }
-        Change::TableDeleted { family, level, number } => {
-            json!({ "family": family, "level": level, "table_deleted": number })
-        }
-        Change::CompactionCursor { family, level, after } => {
-            let mut object = Map::new();
-            object.insert("family".to_string(), json!(family));
-            object.insert("cursor_of_level".to_string(), json!(level));
-            if let Some((key, _)) = after {
-                output.add_bytes(&mut object, "after", key);
-            }
-            object.into()
-        }
-        other => json!({ "other": format!("{other:?}") }),
-    }
-}
-
-fn summary(output: &mut Output, of: &ManifestSummary) -> Done {
-    let tables = || of.families.iter().flat_map(|family| family.levels.iter().flatten());
-    let bytes: u64 = tables().map(|table| table.bytes).sum();
-    let mut text = format!(
-        "up to edit {}: {} families, {} tables, {}, last sequence number {}, next file {}\n",
-        of.edit,
-        of.families.len(),
-        grouped(tables().count() as u64),
-        bytes_text(bytes),
-        of.last_sequence,
-        of.next_file
-    );
-    if let Some((offset, what)) = &of.torn {
-        text += &format!("left out at offset {offset}: {what}\n");
-    }
-    let torn = of.torn.as_ref();
-    let torn = torn.map(|(offset, what)| json!({ "offset": offset, "what": what }));
-    let object = json!({
-        "last_edit": of.edit, "families": of.families.len(), "tables": tables().count(),
-        "bytes": bytes, "last_sequence": of.last_sequence, "next_file": of.next_file,
-        "torn": torn,
-    });
-    output.report(&text, object)
 }

@@ -1,11 +1,14 @@
-//! `stats`, `levels`, `property`, `properties`, `families`, `verify`: what a database tells
+//! `stats`, `levels`, `sizes`, `property`, `properties`, `families`, `verify`: what a database tells
 //! about itself. Nothing in it changes.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::time::Instant;
 
+use clap::Args;
 use lode_bench::{bytes_text, grouped, seconds_text};
-use lodestore::{Db, Family, Options};
+use lodestore::Family;
+use lodestore::inspect::{Engine, Survey};
 use serde_json::{Map, json};
 
 use super::target::Target;
@@ -17,6 +20,9 @@ const OWN_COUNTERS: &str = "\
 Counters, latencies and stalls are of this process, which has only opened the database. What the
 process that uses it counts is shown by 'lode top', if it is opened with status_interval.
 ";
+
+/// What has to be known of the entries of a table that does not say their number.
+const ESTIMATED: &str = "Entries of tables in LevelDB's format are estimated.\n";
 
 /// Prints the engine's statistics.
 pub fn stats(target: &Target) -> Done {
@@ -59,7 +65,18 @@ pub fn levels(target: &Target) -> Done {
     }
     let bytes = stats.table_bytes();
     row(&mut text, "all", files, entries, bytes);
-    let object = json!({ "levels": objects, "tables": files, "entries": entries, "bytes": bytes });
+    let survey = Survey::read(&target.fs(), target.path()?)?;
+    let files_of = survey.family(target.family());
+    let of_leveldb = files_of.map_or(0, |family| {
+        family.levels.iter().flatten().filter(|table| table.engine == Engine::LevelDb).count()
+    });
+    if of_leveldb > 0 {
+        text += ESTIMATED;
+    }
+    let object = json!({
+        "levels": objects, "tables": files, "entries": entries, "bytes": bytes,
+        "tables_of_leveldb": of_leveldb,
+    });
     let mut output = target.output();
     output.report(&text, object)?;
     output.finish()
@@ -68,6 +85,25 @@ pub fn levels(target: &Target) -> Done {
 fn row(text: &mut String, level: &str, files: usize, entries: u64, bytes: u64) {
     let (entries, bytes) = (grouped(entries), bytes_text(bytes));
     let _ = writeln!(text, "{level:>5} {files:>8} {entries:>14} {bytes:>12}");
+}
+
+/// `lode db sizes`
+#[derive(Debug, Args)]
+pub struct Sizes {
+    /// The first key of the range
+    begin: OsString,
+    /// The first key behind it
+    end: OsString,
+}
+
+/// Prints about how many bytes of tables a range of keys takes.
+pub fn sizes(target: &Target, sizes: &Sizes) -> Done {
+    let (begin, end) = (target.bytes(&sizes.begin)?, target.bytes(&sizes.end)?);
+    let (_db, family) = target.open_for_reading()?;
+    let bytes: u64 = family.approximate_sizes(&[(&begin, &end)])?.into_iter().sum();
+    let mut output = target.output();
+    output.report(&format!("{}\n", bytes_text(bytes)), json!({ "bytes": bytes }))?;
+    output.finish()
 }
 
 /// Prints a property.
@@ -108,7 +144,8 @@ pub fn properties(target: &Target) -> Done {
 
 /// Prints the names of the families, a line each.
 pub fn families(target: &Target) -> Done {
-    let names = Db::list_families(target.path()?, &Options::default())?;
+    let survey = Survey::read(&target.fs(), target.path()?)?;
+    let names: Vec<String> = survey.families.into_iter().map(|family| family.info.name).collect();
     let text: String = names.iter().map(|name| format!("{name}\n")).collect();
     let mut output = target.output();
     output.report(&text, json!({ "families": names }))?;

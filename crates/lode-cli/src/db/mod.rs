@@ -7,7 +7,10 @@ mod load;
 mod sorted;
 mod compare;
 mod inspect;
-mod dump;
+pub mod dump;
+pub mod dump_manifest;
+mod dump_any;
+mod list;
 mod locate;
 mod space;
 mod maintain;
@@ -50,6 +53,10 @@ enum Verb {
     Stats,
     /// Print how many tables and bytes each level has
     Levels,
+    /// Print every file of the directory, with its use
+    List,
+    /// Print about how many bytes of tables a range of keys takes
+    Sizes(inspect::Sizes),
     /// Print a property, as in lodestore.estimate-num-keys
     Property {
         /// Its name
@@ -61,12 +68,14 @@ enum Verb {
     Properties,
     /// Read everything and check it
     Verify,
+    /// Print what a file holds, table, log or manifest, as the three verbs that follow do
+    Dump(dump_any::Dump),
     /// Print what one table's file holds, and check it; needs no --db
     DumpTable(dump::DumpTable),
     /// Print what one segment of the log holds; needs no --db
     DumpLog(dump::DumpLog),
     /// Print the changes that a manifest records; needs no --db
-    DumpManifest(dump::DumpManifest),
+    DumpManifest(dump_manifest::DumpManifest),
     /// Print in which files a key is, with every version
     Find(locate::Find),
     /// Look a key up, and print how: tables, filters, blocks, versions
@@ -92,14 +101,47 @@ impl Verb {
     /// Flags of every verb that this one has no use for.
     fn useless(&self) -> &'static [Useless] {
         match self {
-            Verb::DumpTable(_) | Verb::DumpLog(_) | Verb::DumpManifest(_) | Verb::Families => {
-                &[Useless::Family, Useless::Options]
-            }
+            Verb::Dump(_)
+            | Verb::DumpTable(_)
+            | Verb::DumpLog(_)
+            | Verb::DumpManifest(_)
+            | Verb::Families
+            | Verb::List => FILES_ALONE,
             Verb::Find(_) => &[Useless::Options],
             Verb::Verify | Verb::Checkpoint { .. } => &[Useless::Family],
             _ => &[],
         }
     }
+}
+
+/// Of no use to who looks at files and opens no database.
+const FILES_ALONE: &[Useless] = &[Useless::Family, Useless::Options];
+
+/// The command line of a verb of `lode db` that is a verb of `lode` as well.
+#[derive(Debug, Args)]
+pub struct Short<V: Args> {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    verb: V,
+}
+
+/// `lode sst`: a table's file.
+pub fn sst(line: &Short<dump::DumpTable>) -> Done {
+    line.target.refuse(FILES_ALONE)?;
+    dump::table(&line.target, &line.verb)
+}
+
+/// `lode wal`: a segment of the log.
+pub fn wal(line: &Short<dump::DumpLog>) -> Done {
+    line.target.refuse(FILES_ALONE)?;
+    dump::log(&line.target, &line.verb)
+}
+
+/// `lode manifest`: a manifest.
+pub fn manifest(line: &Short<dump_manifest::DumpManifest>) -> Done {
+    line.target.refuse(FILES_ALONE)?;
+    dump_manifest::run(&line.target, &line.verb)
 }
 
 /// Does what the command line says.
@@ -116,13 +158,16 @@ pub fn run(database: &Database) -> Done {
         Verb::Compare(compare) => compare::run(target, compare),
         Verb::Stats => inspect::stats(target),
         Verb::Levels => inspect::levels(target),
+        Verb::List => list::run(target),
+        Verb::Sizes(sizes) => inspect::sizes(target, sizes),
         Verb::Property { name } => inspect::property(target, name),
         Verb::Families => inspect::families(target),
         Verb::Properties => inspect::properties(target),
         Verb::Verify => inspect::verify(target),
+        Verb::Dump(dump) => dump_any::run(target, dump),
         Verb::DumpTable(dump) => dump::table(target, dump),
         Verb::DumpLog(dump) => dump::log(target, dump),
-        Verb::DumpManifest(dump) => dump::manifest(target, dump),
+        Verb::DumpManifest(dump) => dump_manifest::run(target, dump),
         Verb::Find(find) => locate::find(target, find),
         Verb::Explain(explain) => locate::explain(target, explain),
         Verb::Space(space) => space::run(target, space),

@@ -7,8 +7,10 @@ use std::path::Path;
 
 use clap::Args;
 use lode_bench::{bytes_text, grouped, parse_count};
-use lodestore::inspect::{FamilyFiles, FileUse, SampledEntry, Survey, TableFile, TableInfo};
-use lodestore::{Db, Error, Family, Fs, KeyOrder, Kind, Place, ReadOptions};
+use lodestore::inspect::{
+    Engine, FamilyFiles, FileUse, SampledEntry, Survey, TableFile, TableInfo,
+};
+use lodestore::{Error, Family, Fs, KeyOrder, Kind, Place, ReadOptions, adopt};
 use serde_json::{Value, json};
 
 use super::target::{Target, no_family};
@@ -32,6 +34,9 @@ struct Row {
     level: usize,
     tables: usize,
     bytes: u64,
+    /// False if there are tables of LevelDB, which do not say what they hold:
+    /// entries are estimated then, from the tables that were opened.
+    known: bool,
     entries: u64,
     tombstones: u64,
     range_deletes: u64,
@@ -71,7 +76,7 @@ pub fn run(target: &Target, space: &Space) -> Done {
     let options = target.options_for_reading()?;
     let db = match space.samples {
         0 => None,
-        _ => Some(Db::open_read_only(path, options)?),
+        _ => Some(adopt::open_read_only(path, options)?),
     };
     let mut text = String::new();
     let mut families = Vec::new();
@@ -100,15 +105,20 @@ fn rows(
     for (level, tables) in files.levels.iter().enumerate().filter(|(_, t)| !t.is_empty()) {
         let sum = |of: fn(&TableInfo) -> u64| tables.iter().map(of).sum::<u64>();
         let bytes = sum(|table| table.bytes);
-        let (mut codecs, mut sampled) = (BTreeSet::new(), Sampled::default());
+        let known = tables.iter().all(|table| table.engine == Engine::Lodestore);
+        let (mut codecs, mut sampled, mut estimated) = (BTreeSet::new(), Sampled::default(), 0);
         for table in tables.iter().filter(|_| family.is_some()) {
             // As many of each as its part of the level.
             let count = (samples * table.bytes).div_ceil(bytes.max(1));
             let path = directory.join(table.file_name());
             let entries = match TableFile::open(fs, &path, KeyOrder::Bytewise) {
-                Ok(table) => {
-                    codecs.insert(table.properties().compression.to_string());
-                    table.sample(count as usize)?
+                Ok(opened) => {
+                    let properties = opened.properties();
+                    codecs.insert(properties.compression.to_string());
+                    // A manifest of ours has an estimate of its own, or knows it.
+                    let listed = Some(table.entries).filter(|&entries| entries > 0);
+                    estimated += listed.unwrap_or(properties.entries);
+                    opened.sample(count as usize)?
                 }
                 // Compacted meanwhile by another process.
                 Err(error) if is_gone(&error) => continue,
@@ -124,7 +134,8 @@ fn rows(
             level,
             tables: tables.len(),
             bytes,
-            entries: sum(|table| table.entries),
+            known,
+            entries: if known { sum(|table| table.entries) } else { estimated },
             tombstones: sum(|table| table.tombstones),
             range_deletes: sum(|table| table.range_deletes),
             unpacked_bytes: sum(|table| table.key_bytes + table.value_bytes),
@@ -175,15 +186,21 @@ fn write_family(text: &mut String, name: &str, rows: &[Row]) {
     for row in rows {
         let codecs: Vec<&str> = row.codecs.iter().map(String::as_str).collect();
         let codecs = if codecs.is_empty() { "-".to_string() } else { codecs.join(",") };
+        let exact = |text: String| if row.known { text } else { "-".to_string() };
+        let about = if row.known { "" } else { "~" };
+        let entries = match (row.known, row.entries) {
+            (false, 0) => "-".to_string(),
+            (_, entries) => format!("{about}{}", grouped(entries)),
+        };
         line([
             &row.level.to_string(),
             &row.tables.to_string(),
-            &bytes_text(row.unpacked_bytes),
+            &exact(bytes_text(row.unpacked_bytes)),
             &bytes_text(row.bytes),
             &codecs,
-            &grouped(row.entries),
-            &grouped(row.tombstones),
-            &grouped(row.range_deletes),
+            &entries,
+            &exact(grouped(row.tombstones)),
+            &exact(grouped(row.range_deletes)),
             &row.dead_bytes().map_or("-".to_string(), bytes_text),
         ]);
     }
@@ -194,12 +211,14 @@ fn family_object(name: &str, rows: &[Row]) -> Value {
     let levels: Vec<Value> = rows
         .iter()
         .map(|row| {
+            let exact = |number: u64| row.known.then_some(number);
             json!({
                 "level": row.level, "tables": row.tables, "bytes": row.bytes,
-                "entries": row.entries, "tombstones": row.tombstones,
-                "range_deletes": row.range_deletes, "dead_bytes_estimated": row.dead_bytes(),
+                "entries": row.entries, "entries_estimated": !row.known,
+                "tombstones": exact(row.tombstones), "range_deletes": exact(row.range_deletes),
+                "dead_bytes_estimated": row.dead_bytes(),
                 "entries_sampled": row.sampled.entries,
-                "unpacked_bytes": row.unpacked_bytes, "compression": row.codecs,
+                "unpacked_bytes": exact(row.unpacked_bytes), "compression": row.codecs,
             })
         })
         .collect();
@@ -213,6 +232,7 @@ fn uses(survey: &Survey) -> (String, Value) {
         (FileUse::Log, "logs"),
         (FileUse::Administration, "administration"),
         (FileUse::Unreferenced, "unreferenced"),
+        (FileUse::Adopted, "adopted"),
         (FileUse::Foreign, "foreign"),
     ];
     let mut text = format!("{:<15} {:>7} {:>12}\n", "files", "number", "size");
@@ -221,6 +241,9 @@ fn uses(survey: &Survey) -> (String, Value) {
         let files = || survey.files.iter().filter(|file| file.usage == usage);
         let bytes: u64 = files().map(|file| file.bytes).sum();
         let count = files().count();
+        if usage == FileUse::Adopted && count == 0 {
+            continue;
+        }
         let _ = writeln!(text, "{name:<15} {count:>7} {:>12}", bytes_text(bytes));
         object.insert(name.to_string(), json!({ "files": count, "bytes": bytes }));
     }

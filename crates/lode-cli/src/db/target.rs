@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use lodestore::{Db, Family, Fs, Options, OsFs};
+use lodestore::inspect::{Engine, ManifestFile};
+use lodestore::{Db, Family, Fs, Options, OsFs, adopt};
 
 use crate::failure::Failure;
 use crate::output::{Output, Style};
@@ -106,9 +107,10 @@ impl Target {
         Ok(Options { status_interval: None, ..self.options()? })
     }
 
-    /// Opens the database for reading only: nothing in it changes.
+    /// Opens the database, ours or LevelDB's, for reading only: nothing in it
+    /// changes.
     pub fn open_for_reading(&self) -> Result<(Db, Family), Failure> {
-        let db = Db::open_read_only(self.path()?, self.options_for_reading()?)?;
+        let db = adopt::open_read_only(self.path()?, self.options_for_reading()?)?;
         let family = db.family(self.family()).ok_or_else(|| self.no_family(&db))?;
         Ok((db, family))
     }
@@ -118,6 +120,7 @@ impl Target {
         let create_if_missing = absent == Absent::Create;
         let options = Options { create_if_missing, error_if_exists: false, ..self.options()? };
         let of_family = options.family_options(self.family()).clone();
+        self.refuse_leveldb("this verb writes to it")?;
         let db = Db::open(self.path()?, options)?;
         let family = match (db.family(self.family()), absent) {
             (Some(family), _) => family,
@@ -125,6 +128,22 @@ impl Target {
             (None, Absent::Refuse) => return Err(self.no_family(&db)),
         };
         Ok((db, family))
+    }
+
+    /// # Errors: `Error` if the database is LevelDB's; `why` says what is in the
+    /// way.
+    pub fn refuse_leveldb(&self, why: &str) -> Result<(), Failure> {
+        let directory = self.path()?;
+        let manifest = ManifestFile::open_current(&*self.fs(), directory);
+        // Whatever is wrong with the manifest is told when it is needed.
+        if manifest.is_ok_and(|manifest| manifest.header().engine == Engine::LevelDb) {
+            let directory = directory.display();
+            return Err(Failure::Error(format!(
+                "{directory} is a database of LevelDB, and {why}; `lode adopt {directory}` makes \
+                 it ours, in place, and can be undone"
+            )));
+        }
+        Ok(())
     }
 
     /// The name of the family.

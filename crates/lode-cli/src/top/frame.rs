@@ -197,7 +197,7 @@ fn levels(text: &mut String, levels: &[Level], ink: Ink) {
     line(text, &ink.bold(&heading));
     for (number, level) in levels.iter().enumerate().filter(|(_, level)| level.files > 0) {
         let Level { files, bytes, entries, score } = level;
-        let (bytes, entries) = (bytes_text(*bytes), grouped(*entries));
+        let (bytes, entries) = (bytes_text(*bytes), entries_text(*entries));
         let score = match score {
             None => String::new(),
             // The last level has no size to keep.
@@ -209,8 +209,12 @@ fn levels(text: &mut String, levels: &[Level], ink: Ink) {
     }
     let sum = |of: fn(&Level) -> u64| levels.iter().map(of).sum::<u64>();
     let (files, bytes) = (sum(|level| level.files as u64), bytes_text(sum(|level| level.bytes)));
-    let entries = grouped(sum(|level| level.entries));
+    let entries = entries_text(levels.iter().map(|level| level.entries).sum());
     line(text, &format!("{:>5} {files:>8} {bytes:>12} {entries:>16}", "all"));
+}
+
+fn entries_text(entries: Option<u64>) -> String {
+    entries.map_or("-".to_string(), grouped)
 }
 
 fn background(text: &mut String, status: &Status) {
@@ -326,7 +330,7 @@ mod tests {
         let level = Level {
             files: 99_999,
             bytes: u64::MAX / 8,
-            entries: 999_999_999_999,
+            entries: Some(999_999_999_999),
             score: Some(99.9),
         };
         let mut text = String::new();

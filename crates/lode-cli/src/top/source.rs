@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lodestore::inspect::{FileUse, Status, Survey};
+use lodestore::inspect::{Engine, FileUse, Status, Survey};
 use lodestore::{Error, Fs, OsFs};
 
 use crate::failure::Failure;
@@ -60,13 +60,19 @@ pub struct Family {
     pub levels: Vec<Level>,
 }
 
-/// A level; its score only where a process tells it.
-#[derive(Clone, Copy, Default)]
+/// A level.
+#[derive(Clone, Copy)]
 pub struct Level {
     pub files: usize,
     pub bytes: u64,
-    pub entries: u64,
+    /// `None` where tables are LevelDB's, whose manifest does not say it.
+    pub entries: Option<u64>,
+    /// Only where a process tells it.
     pub score: Option<f64>,
+}
+
+impl Level {
+    const EMPTY: Level = Level { files: 0, bytes: 0, entries: Some(0), score: None };
 }
 
 impl Watched {
@@ -77,7 +83,7 @@ impl Watched {
                 let level = |level: &lodestore::inspect::LevelStatus| Level {
                     files: level.files,
                     bytes: level.bytes,
-                    entries: level.entries,
+                    entries: Some(level.entries),
                     score: Some(level.score),
                 };
                 let family = |family: &lodestore::inspect::FamilyStatus| Family {
@@ -98,11 +104,11 @@ impl Watched {
     pub fn levels(&self, family: Option<&str>) -> Vec<Level> {
         let mut sum: Vec<Level> = Vec::new();
         for of in self.families().iter().filter(|f| family.is_none_or(|name| f.name == name)) {
-            sum.resize(sum.len().max(of.levels.len()), Level::default());
+            sum.resize(sum.len().max(of.levels.len()), Level::EMPTY);
             for (sum, level) in sum.iter_mut().zip(&of.levels) {
                 sum.files += level.files;
                 sum.bytes += level.bytes;
-                sum.entries += level.entries;
+                sum.entries = sum.entries.zip(level.entries).map(|(a, b)| a + b);
                 let higher = |a: f64, b: f64| a.max(b);
                 sum.score = level.score.map(|score| higher(score, sum.score.unwrap_or(0.0)));
             }
@@ -175,7 +181,8 @@ impl Source {
             let levels = family.levels.iter().map(|level| Level {
                 files: level.len(),
                 bytes: level.iter().map(|table| table.bytes).sum(),
-                entries: level.iter().map(|table| table.entries).sum(),
+                entries: (level.is_empty() || survey.engine == Engine::Lodestore)
+                    .then(|| level.iter().map(|table| table.entries).sum()),
                 score: None,
             });
             let levels = levels.collect();

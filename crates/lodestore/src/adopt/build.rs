@@ -1,7 +1,7 @@
 //! The database of ours beside LevelDB's files: linked tables, new tables where
 //! the old ones will not do, and a first manifest.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::batch::FamilyId;
 use crate::budget::{Account, Charge, Item};
@@ -11,9 +11,11 @@ use crate::db::{self, descriptor};
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::key::{FileId, KeyOrder};
+use crate::leveldb::directory::LevelDb;
 use crate::merge::{MergeCursor, Source};
 use crate::options::{LevelPlace, Options};
 use crate::range_deletes::Fragments;
+use crate::record::Failure;
 use crate::scheduler::{system_random_u128, system_unix_seconds};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::meta::TableMeta;
@@ -21,11 +23,11 @@ use crate::table::{TableBuilder, TableFamily, TableSettings};
 use crate::version::edit::VersionEdit;
 use crate::version::state::State;
 use crate::version::{Manifest, ManifestIdentity};
+use crate::wal::{Room, SegmentHeader, SegmentWriter};
 
 use super::Adopted;
-use super::logs::{Entry, Log};
+use super::logs::{self, Entry, Log};
 use super::place::Place;
-use super::source::LevelDb;
 use super::tables::{Foreign, Tables};
 
 /// Entries of a log are written to a table of level 0 at this size.
@@ -54,6 +56,28 @@ pub(super) fn build(
     build.finish(place)
 }
 
+/// Builds, in an overlay over `directory`, what [`Db::open_read_only`] needs to read
+/// the database there: names for its tables, a manifest, and a log of ours.
+///
+/// [`Db::open_read_only`]: crate::Db::open_read_only
+pub(super) fn build_view(
+    directory: &Path,
+    overlay: &Options,
+    order: &KeyOrder,
+    database: &LevelDb,
+    tables: &Tables,
+) -> Result<()> {
+    let mut build = Build::new(directory, overlay, order, database);
+    for foreign in &tables.kept {
+        build.link(foreign)?;
+    }
+    for group in &tables.rewritten {
+        build.rewrite(group)?;
+    }
+    let logs: Vec<PathBuf> = database.logs.iter().map(|(_, path)| path.clone()).collect();
+    build.finish_view(&logs)
+}
+
 struct Build<'a> {
     directory: &'a Path,
     options: &'a Options,
@@ -70,7 +94,7 @@ impl<'a> Build<'a> {
         order: &'a KeyOrder,
         database: &LevelDb,
     ) -> Build<'a> {
-        let report = Adopted { last_sequence: database.last_sequence, ..Adopted::default() };
+        let report = Adopted { last_sequence: database.state.last_sequence, ..Adopted::default() };
         let next_number = AtomicU64::new(database.next_file_number);
         Build { directory, options, order, next_number, added: Vec::new(), report }
     }
@@ -162,27 +186,7 @@ impl<'a> Build<'a> {
 
     /// Writes the manifest and makes the directory ours.
     fn finish(self, place: &Place) -> Result<Adopted> {
-        let number = self.number();
-        let family = self.options.family_options(db::DEFAULT_NAME);
-        let family = descriptor(FamilyId::DEFAULT, db::DEFAULT_NAME, family);
-        let id = family.id;
-        let edit = VersionEdit {
-            families_created: vec![family],
-            tables_added: self.added.into_iter().map(|(level, meta)| (id, level, meta)).collect(),
-            last_sequence: Some(self.report.last_sequence),
-            next_file_number: Some(self.next_number.into_inner()),
-            ..VersionEdit::default()
-        };
-        let mut state = State::default();
-        let contradiction = |what: String| Error::corruption(self.directory, 0, what);
-        state.apply(&edit).map_err(contradiction)?;
-        let identity = ManifestIdentity {
-            number,
-            id: FileId(system_random_u128()),
-            database_id: FileId(system_random_u128()),
-            created_unix_seconds: system_unix_seconds(),
-            ..ManifestIdentity::default()
-        };
+        let (identity, state) = (self.identity(), self.state()?);
         // Everything that the manifest names must be there before it is.
         let fs = &self.options.fs;
         let synced = fs.sync_directory(self.directory);
@@ -191,5 +195,58 @@ impl<'a> Build<'a> {
         Manifest::create(fs, self.directory, identity, &state)?;
         place.remove_leveldb_files()?;
         Ok(self.report)
+    }
+
+    /// Writes the manifest, and the records of `logs` to a segment of our log.
+    fn finish_view(self, logs: &[PathBuf]) -> Result<()> {
+        let (identity, number) = (self.identity(), self.number());
+        let fs = &self.options.fs;
+        let header = SegmentHeader {
+            number,
+            id: FileId(system_random_u128()),
+            database: identity.database_id,
+            manifest_id: identity.id,
+            ..SegmentHeader::default()
+        };
+        let path = filename::log_path(self.directory, number);
+        let mut segment = SegmentWriter::create(fs, &path, &header, None, Room::AsNeeded)?;
+        for log in logs {
+            logs::visit(&**fs, log, &mut |record| {
+                segment.append(record).map(|_| ()).map_err(Failure::into_error)
+            })?;
+        }
+        let mut state = self.state()?;
+        state.families.values_mut().for_each(|family| family.log_number = number);
+        Manifest::create(fs, self.directory, identity, &state)?;
+        Ok(())
+    }
+
+    fn identity(&self) -> ManifestIdentity {
+        ManifestIdentity {
+            number: self.number(),
+            id: FileId(system_random_u128()),
+            database_id: FileId(system_random_u128()),
+            created_unix_seconds: system_unix_seconds(),
+            ..ManifestIdentity::default()
+        }
+    }
+
+    /// What the manifest begins with.
+    fn state(&self) -> Result<State> {
+        let family = self.options.family_options(db::DEFAULT_NAME);
+        let family = descriptor(FamilyId::DEFAULT, db::DEFAULT_NAME, family);
+        let id = family.id;
+        let added = self.added.iter().map(|(level, meta)| (id, *level, meta.clone()));
+        let edit = VersionEdit {
+            families_created: vec![family],
+            tables_added: added.collect(),
+            last_sequence: Some(self.report.last_sequence),
+            next_file_number: Some(self.next_number.load(Ordering::Relaxed)),
+            ..VersionEdit::default()
+        };
+        let mut state = State::default();
+        let contradiction = |what: String| Error::corruption(self.directory, 0, what);
+        state.apply(&edit).map_err(contradiction)?;
+        Ok(state)
     }
 }

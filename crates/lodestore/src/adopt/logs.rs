@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::batch::{BatchRef, Record};
 use crate::error::{Error, Result};
 use crate::fs::{self, Fs};
-use crate::key::{Kind, SequenceNumber, Trailer, trailer};
+use crate::key::{SequenceNumber, Trailer, trailer};
+use crate::leveldb::decode_batch;
 use crate::leveldb::log::Records;
 
 /// One entry of a log.
@@ -29,34 +30,45 @@ pub(super) struct Log {
 /// `Corruption` if there is damage before its end, which LevelDB would pass
 /// over in silence; `Io`.
 pub(super) fn read(fs: &dyn Fs, path: &Path) -> Result<Log> {
-    let bytes = fs::read_all(fs, path).map_err(|error| Error::io(path, "read", error))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let (mut records, mut log) = (Records::new(&bytes), Log { name, ..Log::default() });
+    let mut log = Log { name, ..Log::default() };
+    log.torn_at = visit(fs, path, &mut |record| {
+        log.take(&decode_batch(record).expect("it was visited because it can be decoded"));
+        Ok(())
+    })?;
+    Ok(log)
+}
+
+/// Gives every record of a log to `visit`, each of which is a batch as ours are.
+/// Returns where a crash cut the file off in the middle of a record, if one did.
+///
+/// # Errors
+/// Those of [`read`], and of `visit`.
+pub(super) fn visit(
+    fs: &dyn Fs,
+    path: &Path,
+    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<Option<u64>> {
+    let bytes = fs::read_all(fs, path).map_err(|error| Error::io(path, "read", error))?;
+    let mut records = Records::new(&bytes);
     loop {
         let next = records.next();
         let next =
             next.map_err(|damage| Error::corruption(path, damage.offset, damage.what.text()))?;
-        let Some((record, offset)) = next else { break };
-        log.take(record).map_err(|what| Error::corruption(path, offset, what))?;
+        let Some((record, offset)) = next else { return Ok(records.torn_at()) };
+        decode_batch(record).map_err(|what| Error::corruption(path, offset, what))?;
+        visit(record)?;
     }
-    log.torn_at = records.torn_at();
-    Ok(log)
 }
 
 impl Log {
-    fn take(&mut self, record: &[u8]) -> std::result::Result<(), String> {
-        let batch = BatchRef::decode(record)?;
+    fn take(&mut self, batch: &BatchRef<'_>) {
         let mut sequence = batch.sequence();
         for record in batch.records() {
-            match record {
-                Record::Entry { kind: kind @ (Kind::Put | Kind::Delete), key, value, .. } => {
-                    self.entries.push((key.to_vec(), trailer(sequence, kind), value.to_vec()));
-                    sequence += 1;
-                }
-                _ => return Err("a record of a kind that LevelDB does not have".to_string()),
-            }
+            let Record::Entry { kind, key, value, .. } = record else { continue };
+            self.entries.push((key.to_vec(), trailer(sequence, kind), value.to_vec()));
+            sequence += 1;
         }
         self.last_sequence = self.last_sequence.max(sequence.saturating_sub(1));
-        Ok(())
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! | part | job |
 //! |---|---|
-//! | `source` | what LevelDB's manifest says |
 //! | `tables` | its tables as our manifest has them |
 //! | `logs` | what is in its logs only |
 //! | `build` | our manifest, links and new tables |
+//! | `view` | reading a LevelDB directory as it is |
 //! | `place` | whose the directory is, the original's files, and the way back |
 //!
 //! Invariant: `CURRENT` alone says whose directory it is, and it changes only
@@ -27,20 +27,23 @@
 mod build;
 mod logs;
 mod place;
-mod source;
 mod tables;
+mod view;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
 use crate::db::{self, Db};
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
+use crate::leveldb::directory::LevelDb;
 use crate::options::Options;
+use crate::sync::Arc;
 use crate::version::{self, Current};
 
 use place::{Original, Owner, Place};
-use source::LevelDb;
-use tables::Tables;
+use tables::{Placing, Tables};
 
 /// What came of an adoption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +72,9 @@ pub struct Adopted {
 /// with file and offset; `Busy` if it is open. Nothing was changed then.
 pub fn adopt(directory: impl AsRef<Path>, options: &Options) -> Result<Adopted> {
     options.validate()?;
+    // There may be more tables than descriptors.
+    let (options, limited) = db::with_file_limit(options.clone());
+    let options = &Options { fs: Arc::new(limited), ..options };
     let (fs, directory) = (&options.fs, directory.as_ref());
     let place = Place::lock(fs, directory)?;
     match place.owner()? {
@@ -83,8 +89,8 @@ pub fn adopt(directory: impl AsRef<Path>, options: &Options) -> Result<Adopted> 
     let database = LevelDb::read(&**fs, directory)?;
     let options = &with_order(&database, options)?;
     let order = options.family_options(db::DEFAULT_NAME).order.clone();
-    let tables = Tables::read(&**fs, directory, &database, &order)?;
-    let logs = database.logs.iter().map(|path| logs::read(&**fs, path));
+    let tables = Tables::read(&**fs, directory, &database, &order, Placing::FromTheBottom)?;
+    let logs = database.logs.iter().map(|(_, path)| logs::read(&**fs, path));
     let logs = logs.collect::<Result<Vec<_>>>()?;
     let built = place
         .keep_original(&database)
@@ -109,6 +115,28 @@ pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Db> {
     Db::open(directory, options)
 }
 
+/// Opens the database in `directory` for reading, LevelDB's or ours. Nothing is
+/// written in the directory, and nothing is locked.
+///
+/// Of a LevelDB database what is in its logs is held in memory, and the few tables
+/// that our levels cannot take as they are (see docs/design/0025-moving-in.md), up
+/// to 256 MiB of them. LevelDB may have it open meanwhile: what was written before the
+/// call is there, and stays, since the tables are kept open. Only with more tables than
+/// the process may have files some are opened again later; reading one that a
+/// compaction has removed since gives an error then.
+///
+/// # Errors
+/// Those of [`Db::open_read_only`]; of a LevelDB database also `InvalidArgument` for
+/// an order of keys that `options` do not give, for more than can be held, and if
+/// it changes faster than it can be read.
+pub fn open_read_only(directory: impl AsRef<Path>, options: Options) -> Result<Db> {
+    let directory = directory.as_ref();
+    match version::read_current(&*options.fs, directory)? {
+        Some(Current::NameAlone { .. }) => view::open(directory, options),
+        _ => Db::open_read_only(directory, options),
+    }
+}
+
 /// Gives up LevelDB's files: there is no way back after this.
 ///
 /// # Errors
@@ -118,6 +146,7 @@ pub fn commit(directory: impl AsRef<Path>, options: &Options) -> Result<()> {
     match (place.owner()?, place.original()?) {
         (Owner::Ours, Original::Whole | Original::Remains) => {
             place.remove_leveldb_files()?;
+            place.remove_level_folders()?;
             place.forget_original()
         }
         _ => Err(nothing_adopted(directory.as_ref())),
@@ -152,22 +181,18 @@ fn nothing_adopted(directory: &Path) -> Error {
 /// `options` with the order of the database's keys, which they must give unless
 /// the library has it.
 fn with_order(database: &LevelDb, options: &Options) -> Result<Options> {
-    let mut options = options.clone();
     let mut family = options.family_options(db::DEFAULT_NAME).clone();
-    let stored = &database.comparator;
-    family.order = match KeyOrder::built_in(stored) {
-        _ if family.order.name() == stored => return Ok(options),
-        Some(order) if family.order.is_bytewise() => order,
-        Some(KeyOrder::Bytewise) => {
-            let given = family.order.name();
-            let what = format!("its keys are in bytewise order, not in the order {given}");
-            return Err(Error::invalid(what));
-        }
-        _ => {
-            let what = format!("its keys are in the order {stored}, which must be given");
-            return Err(Error::invalid(what));
-        }
+    let (stored, given) = (&database.comparator, family.order.name());
+    let Some(order) = family.order.for_stored(stored) else {
+        return Err(Error::invalid(match KeyOrder::built_in(stored) {
+            Some(KeyOrder::Bytewise) => {
+                format!("its keys are in bytewise order, not in the order {given}")
+            }
+            _ => format!("its keys are in the order {stored}, which must be given"),
+        }));
     };
+    family.order = order;
+    let mut options = options.clone();
     options.families.insert(db::DEFAULT_NAME.to_string(), family);
     Ok(options)
 }

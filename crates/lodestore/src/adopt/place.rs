@@ -8,15 +8,12 @@ use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
 use crate::fs::{self, FileLock, Fs};
 use crate::key::SequenceNumber;
+use crate::leveldb::directory::{self, LevelDb};
 use crate::leveldb::names::{self, LevelDbFile};
 use crate::options::Options;
 use crate::sync::Arc;
 use crate::version::{self, Current};
 
-use super::source::LevelDb;
-
-/// The folder that keeps LevelDB's files.
-const FOLDER: &str = "adopted";
 /// Says that the folder is whole, and what was adopted. Written last.
 const RECORD: &str = "ADOPTED";
 
@@ -67,7 +64,7 @@ impl Place {
             let what = format!("no LevelDB database in {}", directory.display());
             return Err(Error::missing(what));
         }
-        let folder = directory.join(FOLDER);
+        let folder = directory.join(filename::ADOPTED);
         let in_folder = exists(&**fs, &folder.join(filename::LOCK))?;
         let had_lock_file = in_folder || exists(&**fs, &directory.join(filename::LOCK))?;
         let lock = Some(db::take_lock(&**fs, directory)?);
@@ -107,11 +104,12 @@ impl Place {
         }
     }
 
-    /// Links LevelDB's files into the folder.
+    /// Links LevelDB's files into the folder; but for tables in folders of levels,
+    /// as Basho's fork has them, which stay where they are.
     pub(super) fn keep_original(&self, database: &LevelDb) -> Result<()> {
         let created = fs::create_directory_durably(&*self.fs, &self.folder);
         created.map_err(|error| Error::io(&self.folder, "create directory", error))?;
-        for (name, _) in &database.files {
+        for (name, _) in database.files.iter().filter(|(name, _)| !name.contains('/')) {
             db::link_or_copy(&*self.fs, &self.directory.join(name), &self.folder.join(name))?;
         }
         // Files of ours without it would be taken for somebody else's.
@@ -143,6 +141,23 @@ impl Place {
             if !is_shared {
                 self.remove(&self.directory.join(name))?;
             }
+        }
+        self.sync(&self.directory)
+    }
+
+    /// Removes the folders of levels, once the directory is ours for good.
+    pub(super) fn remove_level_folders(&self) -> Result<()> {
+        let is_table = |name: &String| matches!(names::parse(name), Some(LevelDbFile::Table(_)));
+        if list(&*self.fs, &self.folder)?.iter().any(is_table) {
+            return Ok(()); // LevelDB's own has none: they are somebody else's
+        }
+        let names = list(&*self.fs, &self.directory)?;
+        for folder in names.iter().filter(|name| names::is_level_folder(name)) {
+            for (name, _) in directory::tables_in(&*self.fs, &self.directory, folder)? {
+                self.remove(&self.directory.join(name))?;
+            }
+            // What is there besides is somebody else's.
+            let _ = self.fs.remove_directory(&self.directory.join(folder));
         }
         self.sync(&self.directory)
     }
@@ -247,7 +262,7 @@ impl Place {
 
 /// True for names that we use and LevelDB does not; lock files are not among
 /// them.
-fn is_ours_alone(name: &str) -> bool {
+pub(super) fn is_ours_alone(name: &str) -> bool {
     match filename::parse(name) {
         None | Some(FileKind::Current | FileKind::Lock | FileKind::Manifest(_)) => false,
         Some(

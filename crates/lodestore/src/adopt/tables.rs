@@ -11,14 +11,12 @@ use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
 use crate::inspect::TableFile;
-use crate::key::{FileId, InternalKey, KeyOrder, SequenceNumber, sequence_of};
+use crate::key::{KeyOrder, SequenceNumber, sequence_of};
+use crate::leveldb::directory::LevelDb;
 use crate::leveldb::edit::LevelDbTable;
-use crate::leveldb::split_key;
-use crate::scheduler::system_random_u128;
-use crate::table::meta::{TableFormat, TableMeta};
+use crate::table::leveldb_meta;
+use crate::table::meta::TableMeta;
 use crate::version::ends_before;
-
-use super::source::LevelDb;
 
 /// A LevelDB table that was opened and found usable.
 pub(super) struct Foreign {
@@ -27,6 +25,16 @@ pub(super) struct Foreign {
     pub(super) level: usize,
     pub(super) meta: TableMeta,
     pub(super) table: TableFile,
+}
+
+/// Which level a table goes to. Those of level 0 stay there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placing {
+    /// LevelDB's deepest level with tables becomes our deepest.
+    FromTheBottom,
+    /// Each stays where LevelDB has it, which serves reading alone: compactions
+    /// would find our sizes of levels broken.
+    AsLevelDb,
 }
 
 /// What is to become of the tables of a LevelDB database.
@@ -49,13 +57,17 @@ impl Tables {
         directory: &Path,
         database: &LevelDb,
         order: &KeyOrder,
+        placing: Placing,
     ) -> Result<Tables> {
         let mut levels: Vec<Vec<Foreign>> = (0..=BOTTOM).map(|_| Vec::new()).collect();
-        let down = BOTTOM - database.deepest();
-        for (level, table) in database.tables.values() {
-            let path = database.table_path(directory, table.number);
+        let down = match placing {
+            Placing::FromTheBottom => BOTTOM - database.deepest(),
+            Placing::AsLevelDb => 0,
+        };
+        for (level, table) in database.state.tables.values() {
+            let path = directory.join(database.table_name(table.number));
             let level = if *level == 0 { 0 } else { level + down };
-            let foreign = open(fs, path, level, table, database.last_sequence, order)?;
+            let foreign = open(fs, path, level, table, database.state.last_sequence, order)?;
             levels[level].push(foreign);
         }
         let mut tables = Tables::default();
@@ -122,22 +134,8 @@ fn open(
     last_sequence: SequenceNumber,
     order: &KeyOrder,
 ) -> Result<Foreign> {
-    let corrupt = |what: &str| Error::corruption(&path, 0, what);
-    let bound = |stored| split_key(stored).map_err(corrupt);
-    let (smallest, largest) = (bound(&table.smallest)?, bound(&table.largest)?);
-    if order.compare_entries(smallest, largest).is_gt() {
-        return Err(corrupt("the manifest has it end before it begins"));
-    }
-    let mut meta = TableMeta {
-        number: table.number,
-        id: FileId(system_random_u128()),
-        bytes: table.bytes,
-        format: TableFormat::LevelDb,
-        smallest: InternalKey::before(smallest.0, smallest.1, order),
-        largest: InternalKey::behind(largest.0, largest.1, order),
-        sequence_max: last_sequence,
-        ..TableMeta::default()
-    };
+    let meta = leveldb_meta(table, last_sequence, order);
+    let mut meta = meta.map_err(|what| Error::corruption(&path, 0, what))?;
     let file = fs.open(&path).map_err(|error| Error::io(&path, "open", error))?;
     let opened = TableFile::of(file, &path, &meta, order.clone())?;
     match level {

@@ -67,7 +67,7 @@ pub use family_handle::Family;
 pub use handle::Db;
 pub use ingest::{IngestReport, IngestedTable};
 pub use key_range::KeyRange;
-pub(crate) use open::take_lock;
+pub(crate) use open::{take_lock, with_file_limit};
 pub use pending::PendingGet;
 pub use properties::{LevelStats, MemoryStats, Stats};
 pub use read::ReadOptions;

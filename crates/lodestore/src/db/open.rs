@@ -63,6 +63,8 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
         create_directory_durably(&*fs, directory)
             .map_err(|error| Error::io(directory, "create directory", error))?;
     }
+    // Before there are lock files in a directory that is somebody else's.
+    manifest::refuse_foreign(&fs, directory)?;
     let lock = take_lock(&*fs, directory)?;
     check_direct_reads(&options, &directory.join(filename::LOCK))?;
     let (scheduler, threads) = scheduler(&options);
@@ -180,7 +182,7 @@ pub(crate) fn files_max(options: &Options) -> usize {
 
 /// A file system that keeps to the cap on open files, and the options with the
 /// counters that it counts in.
-fn with_file_limit(mut options: Options) -> (Options, LimitedFs) {
+pub(crate) fn with_file_limit(mut options: Options) -> (Options, LimitedFs) {
     let statistics = Arc::clone(options.statistics.get_or_insert_default());
     let limit = LimitedFs::new(Arc::clone(&options.fs), files_max(&options), &statistics);
     (options, limit)
@@ -359,17 +361,13 @@ fn default_family(options: &FamilyOptions) -> VersionEdit {
 /// with what is stored.
 fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<FamilyOptions> {
     let name = &descriptor.name;
-    let stored_order = KeyOrder::built_in(&descriptor.comparator);
-    if let Some(order) = stored_order.filter(|_| options.order.is_bytewise()) {
-        options.order = order;
-    }
-    if descriptor.comparator != options.order.name() {
-        return Err(Error::invalid(format!(
+    options.order = options.order.for_stored(&descriptor.comparator).ok_or_else(|| {
+        Error::invalid(format!(
             "family {name:?} is ordered by {:?}, but was opened with {:?}",
             descriptor.comparator,
             options.order.name()
-        )));
-    }
+        ))
+    })?;
     let extractor = match (options.prefix_extractor, &descriptor.prefix_extractor) {
         (Some(given), _) => given,
         (None, None) => PrefixExtractor::None,

@@ -321,6 +321,10 @@ impl Fs for LimitedFs {
         self.with_descriptors(|fs| fs.list(directory))
     }
 
+    fn known_as(&self, path: &Path) -> PathBuf {
+        self.inner.known_as(path)
+    }
+
     fn length(&self, path: &Path) -> io::Result<u64> {
         self.inner.length(path)
     }

@@ -11,22 +11,25 @@
 //! | `mem` | files in memory that can lose what was not synced |
 //! | `fault` | errors at chosen calls, around another `Fs` |
 //! | `limited` | a cap on open files, around another `Fs` |
+//! | `overlay` | changes that stay in memory, around another `Fs` |
 
 use std::any::Any;
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod os;
 mod mem;
 mod fault;
 mod limited;
+mod overlay;
 
 pub use fault::{Fault, FaultFs, Operation};
 pub(crate) use limited::{LimitedFs, is_out_of_descriptors};
 pub use mem::MemFs;
 pub use os::OsFs;
+pub(crate) use overlay::OverlayFs;
 
 /// What a file system can do beyond the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,6 +107,12 @@ pub trait Fs: Send + Sync + Debug {
     /// mapping, as by default.
     fn open_mapped(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         self.open(path)
+    }
+
+    /// The path by which a user knows the file `path`: what errors about its content
+    /// name. It is another one only where a file system gives files names of its own.
+    fn known_as(&self, path: &Path) -> PathBuf {
+        path.to_path_buf()
     }
 
     /// Serves many reads, perhaps at once and in any order. `complete` is
@@ -308,8 +317,12 @@ pub fn create_directory_durably(fs: &dyn Fs, path: &Path) -> io::Result<()> {
 
 /// All bytes of a file.
 pub fn read_all(fs: &dyn Fs, path: &Path) -> io::Result<Vec<u8>> {
-    let file = fs.open(path)?;
+    read_whole(&*fs.open(path)?)
+}
+
+/// All bytes of an open file.
+pub(crate) fn read_whole(file: &dyn ReadableFile) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(file.length()?).map_err(io::Error::other)?];
-    read_full_at(&*file, 0, &mut bytes)?;
+    read_full_at(file, 0, &mut bytes)?;
     Ok(bytes)
 }

@@ -2,8 +2,10 @@
 
 use crate::filename;
 use crate::key::{FileId, Kind, SequenceNumber};
-use crate::table::meta::TableMeta;
+use crate::table::meta::{TableFormat, TableMeta};
 use crate::version::FamilyDescriptor;
+
+pub use crate::table::Engine;
 
 /// Something that is stored of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +22,19 @@ pub struct Entry {
     pub value: Vec<u8>,
 }
 
-/// A table, as the manifest describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A table, as the manifest describes it. Of a table in LevelDB's format counts are
+/// estimates where the database is ours, and 0 where it is LevelDB's; sequence
+/// numbers of a level below 0 are bounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableInfo {
+    /// The engine whose format it has.
+    pub engine: Engine,
+    /// The name of its file, below the directory of the database.
+    pub(super) name: String,
     /// The file's number.
     pub number: u64,
-    /// The id that the file must have.
+    /// The id that the file must have; 0 in a LevelDB database.
     pub id: FileId,
     /// Length of the file.
     pub bytes: u64,
@@ -55,15 +63,22 @@ pub struct TableInfo {
 }
 
 impl TableInfo {
-    /// The name of its file.
+    /// The name of its file, below the directory of the database. A manifest of
+    /// LevelDB alone does not say whether it ends in `.ldb` or `.sst`: the newer
+    /// one is given.
     pub fn file_name(&self) -> String {
-        filename::table_name(self.number)
+        self.name.clone()
     }
 }
 
 impl From<&TableMeta> for TableInfo {
     fn from(meta: &TableMeta) -> TableInfo {
         TableInfo {
+            engine: match meta.format {
+                TableFormat::LevelDb => Engine::LevelDb,
+                TableFormat::Native | TableFormat::RocksDb => Engine::Lodestore,
+            },
+            name: filename::table_name(meta.number),
             number: meta.number,
             id: meta.id,
             bytes: meta.bytes,

@@ -6,25 +6,38 @@ use crate::batch::{BatchRef, Record};
 use crate::error::{Error, Result};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, SequenceNumber};
+use crate::leveldb::decode_batch;
 use crate::record::{End, Next, RecordReader, scan};
 use crate::sync::Arc;
 use crate::wal::{self, SegmentHeader};
 
-/// A segment of the log, open for reading.
+use super::described::Engine;
+use super::foreign_log::LevelDbRecords;
+
+/// A segment of the log, open for reading: ours or LevelDB's.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
-    file: Arc<dyn ReadableFile>,
-    header: SegmentHeader,
-    records: RecordReader,
+    header: LogHeader,
+    records: Records,
     /// Its end was reached, or an error.
     ended: bool,
 }
 
-/// What a segment says of itself before its first record.
+#[derive(Debug)]
+enum Records {
+    Ours { file: Arc<dyn ReadableFile>, id: FileId, reader: RecordReader },
+    LevelDb(LevelDbRecords),
+}
+
+/// What a segment says of itself before its first record. A log of LevelDB says
+/// nothing: its number is that of its name, 0 if it has another one, its first
+/// sequence number that of its first record, and ids are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogHeader {
+    /// The engine that wrote it.
+    pub engine: Engine,
     /// Its number, as in the file's name.
     pub number: u64,
     /// The file's identity, new each time that a file is recycled.
@@ -82,23 +95,54 @@ pub struct LogEnd {
 }
 
 impl LogFile {
-    /// Opens the segment `path`, whatever its number.
+    /// Opens the segment `path`, whatever its number. A file without a header of
+    /// ours is LevelDB's if its name says so, or if it begins with a record as
+    /// LevelDB writes them; it is read into memory as a whole.
     ///
     /// # Errors
     /// `Corruption` if it has no whole header; `Incompatible`; `Io`.
     pub fn open(fs: &dyn Fs, path: &Path) -> Result<LogFile> {
         let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
-        let header = wal::read_header(&*file, path)?;
-        let (id, start) = (header.id, wal::HEADER_BLOCK_BYTES);
-        let records = RecordReader::new(Arc::clone(&file), path, id, start, u64::MAX);
-        Ok(LogFile { path: path.to_path_buf(), file, header, records, ended: false })
+        match wal::read_header(&*file, path) {
+            Ok(header) => Ok(LogFile::ours(file, path, &header)),
+            Err(error) if error.is_corruption() => match LevelDbRecords::read(&*file, path)? {
+                Some(records) => LogFile::leveldb(path, records),
+                None => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ours(file: Arc<dyn ReadableFile>, path: &Path, header: &SegmentHeader) -> LogFile {
+        let &SegmentHeader { number, id, database, first_sequence, .. } = header;
+        let predecessor = header.predecessor.map(|predecessor| predecessor.number);
+        let start = wal::HEADER_BLOCK_BYTES;
+        let reader = RecordReader::new(Arc::clone(&file), path, id, start, u64::MAX);
+        let engine = Engine::Lodestore;
+        LogFile {
+            path: path.to_path_buf(),
+            header: LogHeader { engine, number, id, database, first_sequence, predecessor },
+            records: Records::Ours { file, id, reader },
+            ended: false,
+        }
+    }
+
+    fn leveldb(path: &Path, records: LevelDbRecords) -> Result<LogFile> {
+        let header = LogHeader {
+            engine: Engine::LevelDb,
+            number: records.number,
+            id: FileId(0),
+            database: FileId(0),
+            first_sequence: records.first_sequence(),
+            predecessor: None,
+        };
+        let records = Records::LevelDb(records);
+        Ok(LogFile { path: path.to_path_buf(), header, records, ended: false })
     }
 
     /// What it says of itself.
     pub fn header(&self) -> LogHeader {
-        let SegmentHeader { number, id, database, first_sequence, predecessor, .. } = self.header;
-        let predecessor = predecessor.map(|predecessor| predecessor.number);
-        LogHeader { number, id, database, first_sequence, predecessor }
+        self.header.clone()
     }
 
     /// The next batch; `None` at the end, see [`LogFile::end`].
@@ -110,10 +154,21 @@ impl LogFile {
         if std::mem::replace(&mut self.ended, true) {
             return Ok(None);
         }
-        let Next::Record { offset, payload } = self.records.next()? else { return Ok(None) };
-        let decoded = BatchRef::decode(payload);
+        let next = match &mut self.records {
+            Records::Ours { reader, .. } => match reader.next()? {
+                Next::Record { offset, payload } => {
+                    Some((offset, payload.len(), BatchRef::decode(payload)))
+                }
+                Next::End(_) => None,
+            },
+            Records::LevelDb(records) => {
+                let next = records.next(&self.path)?;
+                next.map(|(offset, record)| (offset, record.len(), decode_batch(record)))
+            }
+        };
+        let Some((offset, bytes, decoded)) = next else { return Ok(None) };
         let batch = decoded.map_err(|what| Error::corruption(&self.path, offset, what))?;
-        let (sequence, entries, bytes) = (batch.sequence(), batch.sequence_count(), payload.len());
+        let (sequence, entries) = (batch.sequence(), batch.sequence_count());
         self.ended = false;
         Ok(Some(LogBatch { offset, sequence, entries, bytes, batch }))
     }
@@ -123,24 +178,36 @@ impl LogFile {
     /// # Errors
     /// `Corruption` if a later record proves that missing ones had been
     /// durable; as [`LogFile::next_batch`] else.
-    pub fn end(mut self) -> Result<LogEnd> {
-        let end = loop {
-            if let Next::End(end) = self.records.next()? {
-                break end;
-            }
-        };
-        let offset = end.offset();
-        let rest = match end {
-            End::Clean { .. } => return Ok(LogEnd { offset, rest: None, next: None }),
-            End::Foreign { .. } => "bytes that are no record of this segment",
-            End::Torn { what, .. } => what,
-        };
-        // A torn record's own header may be sound: what counts comes after it.
-        let past = scan(&*self.file, &self.path, self.header.id, offset + 1)?;
-        if past.watermark > offset {
-            let what = format!("{rest}, although what was here had been made durable");
-            return Err(Error::corruption(&self.path, offset, what));
+    pub fn end(self) -> Result<LogEnd> {
+        match self.records {
+            Records::Ours { file, id, reader } => end_of_ours(&self.path, &*file, id, reader),
+            Records::LevelDb(records) => records.end(&self.path),
         }
-        Ok(LogEnd { offset, rest: Some(rest.to_string()), next: past.first })
     }
+}
+
+fn end_of_ours(
+    path: &Path,
+    file: &dyn ReadableFile,
+    id: FileId,
+    mut reader: RecordReader,
+) -> Result<LogEnd> {
+    let end = loop {
+        if let Next::End(end) = reader.next()? {
+            break end;
+        }
+    };
+    let offset = end.offset();
+    let rest = match end {
+        End::Clean { .. } => return Ok(LogEnd { offset, rest: None, next: None }),
+        End::Foreign { .. } => "bytes that are no record of this segment",
+        End::Torn { what, .. } => what,
+    };
+    // A torn record's own header may be sound: what counts comes after it.
+    let past = scan(file, path, id, offset + 1)?;
+    if past.watermark > offset {
+        let what = format!("{rest}, although what was here had been made durable");
+        return Err(Error::corruption(path, offset, what));
+    }
+    Ok(LogEnd { offset, rest: Some(rest.to_string()), next: past.first })
 }

@@ -5,25 +5,32 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, SequenceNumber, sequence_of};
+use crate::leveldb::names::{self, LevelDbFile};
 use crate::sync::Arc;
 use crate::version::VersionEdit;
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
 
-use super::described::{FamilyInfo, TableInfo};
+use super::described::{Engine, FamilyInfo, TableInfo};
 use super::survey::FamilyFiles;
+use super::{foreign, foreign_manifest};
 
-/// A manifest, open for reading.
+/// A manifest, open for reading: ours or LevelDB's.
 #[derive(Debug)]
 pub struct ManifestFile {
     path: PathBuf,
     file: Arc<dyn ReadableFile>,
-    identity: ManifestIdentity,
+    /// `None`: LevelDB's.
+    identity: Option<ManifestIdentity>,
 }
 
-/// What a manifest says of itself before its first edit.
+/// What a manifest says of itself before its first edit. One of LevelDB says
+/// nothing: its number is that of its name, 0 if it has another one, and all else
+/// is 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ManifestHeader {
+    /// The engine that wrote it.
+    pub engine: Engine,
     /// Its number, as in the file's name.
     pub number: u64,
     /// The file's identity, which `CURRENT` names.
@@ -42,7 +49,8 @@ pub struct ManifestHeader {
 pub struct ManifestEdit {
     /// Where its record begins in the file.
     pub offset: u64,
-    /// Its place in the life of the database. Edits made as one have one number.
+    /// Its place in the life of the database, of LevelDB in the manifest: edits made
+    /// as one have one number.
     pub number: u64,
     /// True for a part of the state that the manifest begins with.
     pub checkpoint: bool,
@@ -89,6 +97,8 @@ pub enum Change {
         /// The table's number.
         number: u64,
     },
+    /// LevelDB's log before the one that it writes to is needed too; 0: it is not.
+    PreviousLog(u64),
     /// Where the next compaction of a level begins.
     CompactionCursor {
         /// The family's id.
@@ -117,13 +127,18 @@ pub struct ManifestSummary {
 }
 
 impl ManifestFile {
-    /// Opens the manifest `path`.
+    /// Opens the manifest `path`. A file without a header of ours is LevelDB's if
+    /// it begins with a record as LevelDB writes them, or if `CURRENT` beside it is
+    /// LevelDB's.
     ///
     /// # Errors
     /// `Corruption` if its header is damaged; `Incompatible`; `Io`.
     pub fn open(fs: &dyn Fs, path: &Path) -> Result<ManifestFile> {
         let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
-        let identity = manifest::read_identity(&*file, path)?;
+        let identity = match manifest::read_identity(&*file, path) {
+            Err(error) if error.is_corruption() && is_leveldb(fs, &*file, path)? => None,
+            identity => Some(identity?),
+        };
         Ok(ManifestFile { path: path.to_path_buf(), file, identity })
     }
 
@@ -142,9 +157,15 @@ impl ManifestFile {
 
     /// What it says of itself.
     pub fn header(&self) -> ManifestHeader {
-        let ManifestIdentity { number, id, database_id, predecessor, .. } = self.identity;
-        let created_unix_seconds = self.identity.created_unix_seconds;
-        ManifestHeader { number, id, database: database_id, predecessor, created_unix_seconds }
+        let engine = match &self.identity {
+            Some(_) => Engine::Lodestore,
+            None => Engine::LevelDb,
+        };
+        let named = || ManifestIdentity { number: number_in(&self.path), ..Default::default() };
+        let of = self.identity.unwrap_or_else(named);
+        let ManifestIdentity { number, id, database_id: database, predecessor, .. } = of;
+        let created_unix_seconds = of.created_unix_seconds;
+        ManifestHeader { engine, number, id, database, predecessor, created_unix_seconds }
     }
 
     /// Gives every edit to `visit`, in order, and then what they add up to.
@@ -153,6 +174,9 @@ impl ManifestFile {
     /// `Corruption` at the first edit that makes no sense, or where durable ones
     /// are missing; `Incompatible`; `Io`. What came before was visited.
     pub fn read(&self, visit: &mut dyn FnMut(&ManifestEdit)) -> Result<ManifestSummary> {
+        if self.identity.is_none() {
+            return foreign_manifest::read(&*self.file, &self.path, visit);
+        }
         let recovered = manifest::read_manifest(&self.file, &self.path, &mut |place, edit| {
             visit(&ManifestEdit {
                 offset: place.offset,
@@ -163,6 +187,16 @@ impl ManifestFile {
         })?;
         Ok(ManifestSummary::from(recovered))
     }
+}
+
+fn is_leveldb(fs: &dyn Fs, file: &dyn ReadableFile, path: &Path) -> Result<bool> {
+    Ok(foreign_manifest::begins(file, path)?
+        || path.parent().is_some_and(|beside| foreign::is_leveldb(fs, beside).unwrap_or(false)))
+}
+
+fn number_in(path: &Path) -> u64 {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    names::parse(name).and_then(LevelDbFile::number).unwrap_or(0)
 }
 
 impl From<Recovered> for ManifestSummary {

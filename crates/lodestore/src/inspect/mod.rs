@@ -9,6 +9,8 @@
 //! | [`find`] | in which files a key is, with every version |
 //! | [`Status`] | what a process that has it open tells of it |
 //!
+//! Each answers for LevelDB's files as for ours, and says whose they are.
+//!
 //! Nothing here takes a lock, writes, or needs more than the files: a database
 //! may be open meanwhile. A damaged file is read as far as it goes, then the
 //! error names the file and the offset; bytes from outside never panic.
@@ -35,19 +37,24 @@
 //! ```
 
 mod described;
+mod foreign;
 mod table;
+mod foreign_log;
 mod log;
+mod foreign_manifest;
 mod manifest;
 mod survey;
+mod settled;
 mod find;
 
 pub use crate::status::{
     CompactionStatus, CounterStatus, FamilyStatus, LatencyStatus, LevelStatus, Status,
 };
 pub use crate::table::{BlockSummary, TableProperties};
-pub use described::{Entry, FamilyInfo, TableInfo};
+pub use described::{Engine, Entry, FamilyInfo, TableInfo};
 pub use find::{Found, FoundIn, find};
 pub use log::{LogBatch, LogEnd, LogFile, LogHeader};
 pub use manifest::{Change, ManifestEdit, ManifestFile, ManifestHeader, ManifestSummary};
+pub(crate) use settled::settled;
 pub use survey::{FamilyFiles, FileUse, FoundFile, Survey};
 pub use table::{Entries, SampledEntry, TableFile};

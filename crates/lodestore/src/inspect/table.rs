@@ -7,14 +7,20 @@ use crate::cache::Cache;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, ReadableFile};
-use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, kind_of, sequence_of};
+use crate::key::{
+    InternalKey, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, Trailer, kind_of,
+    sequence_of,
+};
 use crate::range_deletes::Fragments;
 use crate::stats::Statistics;
 use crate::sync::Arc;
-use crate::table::meta::TableMeta;
-use crate::table::{BlockSummary, ReadContext, Table, TableCursor, TableProperties, describe};
+use crate::table::meta::{TableFormat, TableMeta};
+use crate::table::{
+    BlockSummary, ReadContext, Table, TableCursor, TableProperties, describe, is_leveldb,
+};
 
 use super::described::Entry;
+use super::foreign;
 
 /// One entry of many, see [`TableFile::sample`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +36,13 @@ pub struct SampledEntry {
     pub value_bytes: usize,
 }
 
-/// A table's file, open for reading.
+/// A table's file, open for reading: ours or LevelDB's.
 pub struct TableFile {
     table: Arc<Table>,
     order: KeyOrder,
     context: ReadContext,
+    /// How the blocks of a LevelDB table are compressed, where that was looked at.
+    codec: Option<&'static str>,
 }
 
 impl std::fmt::Debug for TableFile {
@@ -44,15 +52,55 @@ impl std::fmt::Debug for TableFile {
 }
 
 impl TableFile {
-    /// Opens the table `path`, whose keys are in `order`.
+    /// Opens the table `path`, whose keys are in `order`; bytewise order stands for any
+    /// that the library has.
+    ///
+    /// A table of LevelDB does not say its order: the database in whose directory
+    /// it lies is asked, if there is one.
     ///
     /// # Errors
     /// `InvalidArgument` if it is in another order; `Incompatible`; `Corruption`
     /// if its footer, its index or its properties are damaged; `Io`.
     pub fn open(fs: &dyn Fs, path: &Path, order: KeyOrder) -> Result<TableFile> {
         let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
-        let meta = describe(&*file, path)?.meta;
-        TableFile::of(file, path, &meta, order)
+        if is_leveldb(&*file, path)? {
+            let order = foreign::order_for(fs, path, order)?;
+            return TableFile::open_leveldb(file, path, order);
+        }
+        let described = describe(&*file, path)?;
+        let order = order.for_stored(&described.order_name).unwrap_or(order);
+        TableFile::of(file, path, &described.meta, order)
+    }
+
+    /// Opens a LevelDB table that no manifest describes: its bounds are looked up.
+    pub(super) fn open_leveldb(
+        file: Arc<dyn ReadableFile>,
+        path: &Path,
+        order: KeyOrder,
+    ) -> Result<TableFile> {
+        let bytes = file.length().map_err(|error| Error::io(path, "read length of", error))?;
+        let unknown = TableMeta {
+            bytes,
+            format: TableFormat::LevelDb,
+            sequence_max: SEQUENCE_MAX,
+            ..TableMeta::default()
+        };
+        let table = TableFile::of(Arc::clone(&file), path, &unknown, order.clone())?;
+        // A damaged block has no keys to tell, and does not keep others from
+        // being read: whoever verifies the table hears of it.
+        let mut cursor = table.cursor();
+        cursor.seek_to_first();
+        let smallest = key_at(&cursor).map(|(key, at)| InternalKey::before(&key, at, &order));
+        cursor.seek_to_last();
+        let largest = key_at(&cursor).map(|(key, at)| InternalKey::behind(&key, at, &order));
+        let meta = TableMeta {
+            smallest: smallest.unwrap_or_default(),
+            largest: largest.unwrap_or_default(),
+            entries: table.estimated_entries().unwrap_or(0),
+            ..unknown
+        };
+        let codec = Some(table.table.leveldb_codec(&table.context)?);
+        Ok(TableFile { codec, ..TableFile::of(file, path, &meta, order)? })
     }
 
     /// A cursor over its entries.
@@ -89,12 +137,41 @@ impl TableFile {
             statistics: Arc::new(Statistics::default()),
             buffers: Charge::new(&account, Item::Cursors),
         };
-        Ok(TableFile { table: Arc::new(table), order, context })
+        Ok(TableFile { table: Arc::new(table), order, context, codec: None })
     }
 
     /// What the table says of itself.
     pub fn properties(&self) -> TableProperties {
-        self.table.summary()
+        let own = self.table.summary();
+        TableProperties { compression: self.codec.unwrap_or(own.compression), ..own }
+    }
+
+    /// The same; what the table does not say itself is counted, entry by entry.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`.
+    pub fn counted(&self) -> Result<TableProperties> {
+        let mut of = self.properties();
+        if of.counted {
+            return Ok(of);
+        }
+        (of.counted, of.entries, of.sequence_min) = (true, 0, SEQUENCE_MAX);
+        of.sequence_max = 0;
+        let mut cursor = self.cursor();
+        cursor.seek_to_first();
+        while cursor.valid() {
+            let trailer = cursor.trailer();
+            let sequence = sequence_of(trailer);
+            of.entries += 1;
+            of.tombstones += u64::from(kind_of(trailer) == Some(Kind::Delete));
+            of.key_bytes += cursor.user_key().len() as u64;
+            of.value_bytes += cursor.value().len() as u64;
+            of.sequence_min = of.sequence_min.min(sequence);
+            of.sequence_max = of.sequence_max.max(sequence);
+            cursor.next();
+        }
+        cursor.status()?;
+        Ok(of)
     }
 
     /// Reads every byte and checks every checksum, the order of the entries,
@@ -168,6 +245,11 @@ impl TableFile {
         found.extend(self.range_deletes().filter(|delete| covers(&self.order, delete, key)));
         Ok(found)
     }
+}
+
+/// The key and the trailer that `cursor` is at, if it is at one.
+fn key_at(cursor: &TableCursor) -> Option<(Vec<u8>, Trailer)> {
+    cursor.valid().then(|| (cursor.user_key().to_vec(), cursor.trailer()))
 }
 
 /// True if the range delete deletes `key`.

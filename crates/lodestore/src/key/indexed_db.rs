@@ -84,6 +84,9 @@ fn rank(kind: u8) -> u16 {
     }
 }
 
+/// Of a database, an object store and an index.
+type Ids = (u64, u64, u64);
+
 /// `Err`: the order is decided.
 type Undecided<T = ()> = Result<T, Ordering>;
 
@@ -240,9 +243,6 @@ impl Pair<'_> {
         self.a.cmp(self.b)
     }
 }
-
-/// The ids of a database, an object store and an index.
-type Ids = (u64, u64, u64);
 
 /// The ids that a key begins with: the bits of its first byte say how long each
 /// of them is. And what follows.

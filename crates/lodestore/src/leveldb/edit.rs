@@ -2,7 +2,7 @@
 
 use crate::coding::{Reader, put_slice, put_varint};
 
-use super::Checked;
+use super::{Checked, split_key};
 
 /// Levels that a LevelDB database has.
 pub(crate) const LEVELS: usize = 7;
@@ -16,10 +16,12 @@ mod tag {
     pub(super) const DELETED_FILE: u64 = 6;
     pub(super) const NEW_FILE: u64 = 7;
     pub(super) const PREVIOUS_LOG_NUMBER: u64 = 9;
+    /// Of Basho's fork: a table, and when its entries expire.
+    pub(super) const NEW_EXPIRING_FILE: u64 = 11;
 }
 
 /// A table as a manifest has it. The bounds are stored keys: the user's, and
-/// eight bytes of sequence number and kind.
+/// eight bytes of sequence number and kind, which [`Edit::decode`] has seen to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LevelDbTable {
     pub(crate) number: u64,
@@ -42,6 +44,8 @@ pub(crate) struct Edit {
     /// Level and number.
     pub(crate) deleted: Vec<(usize, u64)>,
     pub(crate) added: Vec<(usize, LevelDbTable)>,
+    /// A table that is added has entries that expire, as Basho's fork has them.
+    pub(crate) expires: bool,
 }
 
 impl Edit {
@@ -67,11 +71,14 @@ impl Edit {
                 self.compact_pointers.push((level(reader)?, reader.slice()?.to_vec()));
             }
             tag::DELETED_FILE => self.deleted.push((level(reader)?, reader.varint()?)),
-            tag::NEW_FILE => {
-                let level = level(reader)?;
-                let (number, bytes) = (reader.varint()?, reader.varint()?);
-                let (smallest, largest) = (reader.slice()?.to_vec(), reader.slice()?.to_vec());
-                self.added.push((level, LevelDbTable { number, bytes, smallest, largest }));
+            tag::NEW_FILE => self.added.push(added(reader)?),
+            tag::NEW_EXPIRING_FILE => {
+                self.added.push(added(reader)?);
+                // From when and until when they were written, and when the last of them
+                // says itself that it expires: nothing if none does.
+                let (_, written_last, said_last) =
+                    (reader.varint()?, reader.varint()?, reader.varint()?);
+                self.expires |= written_last != 0 || said_last != 0;
             }
             _ => return Some(None),
         }
@@ -107,13 +114,24 @@ impl Edit {
             numbers.into_iter().for_each(|n| put_varint(&mut out, n));
         }
         for (level, table) in &self.added {
-            let numbers = [tag::NEW_FILE, *level as u64, table.number, table.bytes];
+            let tag = if self.expires { tag::NEW_EXPIRING_FILE } else { tag::NEW_FILE };
+            let numbers = [tag, *level as u64, table.number, table.bytes];
             numbers.into_iter().for_each(|n| put_varint(&mut out, n));
             put_slice(&mut out, &table.smallest);
             put_slice(&mut out, &table.largest);
+            let times = if self.expires { &[1, 1, 0][..] } else { &[] };
+            times.iter().for_each(|&n| put_varint(&mut out, n));
         }
         out
     }
+}
+
+/// A table, and its level before that.
+fn added(reader: &mut Reader<'_>) -> Option<(usize, LevelDbTable)> {
+    let level = level(reader)?;
+    let (number, bytes) = (reader.varint()?, reader.varint()?);
+    let (smallest, largest) = (stored_key(reader)?, stored_key(reader)?);
+    Some((level, LevelDbTable { number, bytes, smallest, largest }))
 }
 
 const UNKNOWN: &str = "a change in a manifest of a kind that LevelDB does not have";
@@ -121,6 +139,11 @@ const UNKNOWN: &str = "a change in a manifest of a kind that LevelDB does not ha
 fn level(reader: &mut Reader<'_>) -> Option<usize> {
     let level = usize::try_from(reader.varint()?).ok()?;
     (level < LEVELS).then_some(level)
+}
+
+fn stored_key(reader: &mut Reader<'_>) -> Option<Vec<u8>> {
+    let stored = reader.slice()?;
+    split_key(stored).ok().map(|_| stored.to_vec())
 }
 
 #[cfg(test)]
@@ -143,6 +166,7 @@ mod tests {
             compact_pointers: vec![(2, b"m.......".to_vec())],
             deleted: vec![(0, 3), (6, 4)],
             added: vec![(0, table(13)), (6, table(14))],
+            expires: false,
         }
     }
 
@@ -150,6 +174,8 @@ mod tests {
     fn an_edit_is_read_as_it_was_written() {
         assert_eq!(Edit::decode(&edit().encode()), Ok(edit()));
         assert_eq!(Edit::decode(&[]), Ok(Edit::default()));
+        let expiring = Edit { expires: true, ..edit() };
+        assert_eq!(Edit::decode(&expiring.encode()), Ok(expiring));
     }
 
     #[test]
@@ -158,6 +184,8 @@ mod tests {
         for length in 0..record.len() {
             let _ = Edit::decode(&record[..length]);
         }
+        // A table with a bound that is too short for a number.
+        assert!(Edit::decode(&[7, 0, 1, 1, 1, b'a', 1, b'b']).is_err());
         // A table at a level that LevelDB does not have.
         assert!(Edit::decode(&[7, 7, 1, 1, 0, 0]).is_err());
         // A column family of RocksDB.

@@ -48,11 +48,16 @@ pub(crate) struct Footer {
     pub(crate) index: Handle,
 }
 
+/// True if `last` are the last bytes of a LevelDB table.
+pub(crate) fn is_magic(last: [u8; 8]) -> bool {
+    u64::from_le_bytes(last) == MAGIC
+}
+
 impl Footer {
     /// Decodes the last bytes of a table of `file_bytes`.
     pub(crate) fn decode(bytes: &[u8; FOOTER_BYTES], file_bytes: u64) -> Checked<Footer> {
         let (handles, magic) = bytes.split_last_chunk::<8>().expect("a footer is longer");
-        if u64::from_le_bytes(*magic) != MAGIC {
+        if !is_magic(*magic) {
             return Err("not a LevelDB table: the magic number at its end is another one");
         }
         let end = file_bytes.saturating_sub(FOOTER_BYTES as u64);

@@ -68,6 +68,8 @@ pub(crate) struct Records<'f> {
     torn_at: Option<u64>,
     /// What is to be told next: the record whose fragment was damaged.
     ruined: Option<Damage>,
+    /// The rest of a block is not given up where its next fragment is sound.
+    salvages: bool,
 }
 
 /// A piece of a record.
@@ -79,7 +81,23 @@ struct Fragment<'f> {
 
 impl<'f> Records<'f> {
     pub(crate) fn new(file: &'f [u8]) -> Records<'f> {
-        Records { file, at: 0, record: Vec::new(), torn_at: None, ruined: None }
+        Records::resume(file, 0)
+    }
+
+    /// Goes on where another reader of the same file was, see [`Records::at`].
+    pub(crate) fn resume(file: &'f [u8], at: usize) -> Records<'f> {
+        Records { file, at, record: Vec::new(), torn_at: None, ruined: None, salvages: false }
+    }
+
+    /// Reads more than LevelDB does: a fragment with a wrong checksum costs that
+    /// fragment alone if another one, or the block's end, is where it says that it ends.
+    pub(crate) fn salvage(file: &'f [u8]) -> Records<'f> {
+        Records { salvages: true, ..Records::new(file) }
+    }
+
+    /// Where the last record that was given ends.
+    pub(crate) fn at(&self) -> usize {
+        self.at
     }
 
     /// Where the file ends in the middle of a record; known once
@@ -150,25 +168,40 @@ impl<'f> Records<'f> {
             }
             let Some(bytes) = rest.get(..length) else {
                 if block_end.is_multiple_of(BLOCK_BYTES) {
-                    return Err(self.leave_block(block_end, Flaw::Length));
+                    return Err(self.leave(block_end, Flaw::Length));
                 }
                 self.torn_at = Some(offset as u64);
                 return Ok(None);
             };
+            let end = offset + HEAD_BYTES + length;
             let stored = u32::from_le_bytes(head[..4].try_into().expect("four bytes"));
-            if masked_crc32c(&self.file[offset + 6..offset + HEAD_BYTES + length]) != stored {
-                return Err(self.leave_block(block_end, Flaw::Checksum));
+            if masked_crc32c(&self.file[offset + 6..end]) != stored {
+                let goes_on = self.salvages && self.goes_on_at(end, block_end);
+                return Err(self.leave(if goes_on { end } else { block_end }, Flaw::Checksum));
             }
-            self.at = offset + HEAD_BYTES + length;
+            self.at = end;
             return Ok(Some(Fragment { kind, bytes, offset }));
         }
     }
 
-    /// What is left of the block cannot be read: not even where a fragment begins.
-    fn leave_block(&mut self, block_end: usize, what: Flaw) -> Damage {
-        let offset = std::mem::replace(&mut self.at, block_end);
-        Damage { offset: offset as u64, dropped: block_end - offset, what }
+    /// True if a sound fragment begins at `at`, or its block has no room for one.
+    fn goes_on_at(&self, at: usize, block_end: usize) -> bool {
+        at + HEAD_BYTES > block_end
+            || matches!(Records::resume(self.file, at).fragment(), Ok(Some(next)) if next.offset == at)
     }
+
+    /// What comes before `end` cannot be read: unless that is known otherwise the whole
+    /// block, since not even where a fragment begins can be.
+    fn leave(&mut self, end: usize, what: Flaw) -> Damage {
+        let offset = std::mem::replace(&mut self.at, end);
+        Damage { offset: offset as u64, dropped: end - offset, what }
+    }
+}
+
+/// True if `file` begins with a fragment whose checksum is right: a log or a
+/// manifest has nothing else that tells what it is.
+pub(crate) fn begins_with_record(file: &[u8]) -> bool {
+    matches!(Records::new(file).fragment(), Ok(Some(_)))
 }
 
 /// Appends `record` to the bytes of a log file, as LevelDB writes it.
@@ -271,6 +304,47 @@ mod tests {
         let mut roomy = whole;
         roomy.resize(40_000, 0);
         assert_eq!(read(&roomy), (records, Ok(None)));
+    }
+
+    /// A reader that takes one record and is left goes on with the next one.
+    #[test]
+    fn reading_goes_on_where_it_was_left() {
+        let records = records();
+        let (file, mut at, mut found) = (file(&records), 0, Vec::new());
+        loop {
+            let mut reader = Records::resume(&file, at);
+            let Some((record, _)) = reader.next().unwrap() else { break };
+            found.push(record.to_vec());
+            at = reader.at();
+        }
+        assert_eq!((found, at), (records, file.len()));
+        assert!(
+            begins_with_record(&file) && !begins_with_record(b"") && !begins_with_record(&[7; 99])
+        );
+    }
+
+    /// Salvage loses the damaged record and no other, wherever the bytes of one are hit
+    /// that are not its head's.
+    #[test]
+    fn salvage_loses_one_record() {
+        let records: Vec<Vec<u8>> = (0..30).map(|i| vec![i; 3_000]).collect();
+        let whole = file(&records);
+        for at in (0..whole.len()).step_by(61) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            let (mut reader, mut found) = (Records::salvage(&damaged), Vec::new());
+            loop {
+                match reader.next() {
+                    Ok(Some((record, _))) => found.push(record.to_vec()),
+                    Ok(None) => break,
+                    Err(_) => {}
+                }
+            }
+            assert!(found.iter().all(|record| records.contains(record)), "{at}");
+            let in_head = |i: usize| at >= i * 3_007 && at < i * 3_007 + 14;
+            let lost = records.len() - found.len();
+            assert!(lost == 1 || (lost < 13 && (0..30).any(in_head)), "{at}: {lost}");
+        }
     }
 
     /// Who goes on after damage loses the rest of its block, the record around it, and

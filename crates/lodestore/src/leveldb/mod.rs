@@ -1,4 +1,5 @@
-//! LevelDB's formats: what its files say, byte by byte, without I/O.
+//! LevelDB's formats: what its files say, byte by byte; all but `directory`
+//! and `new_database` without I/O.
 //!
 //! | part | job |
 //! |---|---|
@@ -10,9 +11,12 @@
 //! | `block` | the entries of a block |
 //! | `filter` | the Bloom filters of a table |
 //! | `table` | a whole table, to be written |
+//! | `salvage` | what can be read of a damaged table |
+//! | `directory` | which files there are, and what the manifest says of them |
+//! | `new_database` | a directory that is being written |
 //! | `text` | what a change says, as LevelDB prints it |
 //!
-//! What a log's records hold is what ours hold, see `batch`.
+//! What a log's records hold is a part of what ours hold, see `batch`.
 //!
 //! Sources: `doc/log_format.md`, `doc/table_format.md`, `db/version_edit.cc`,
 //! `db/filename.cc` and `util/bloom.cc` of LevelDB 1.23.
@@ -20,17 +24,23 @@
 //! compared with the bytes present, and nothing is allocated from one.
 
 pub(crate) mod block;
+pub(crate) mod directory;
 pub(crate) mod edit;
 pub(crate) mod filter;
 pub(crate) mod footer;
 pub(crate) mod log;
 pub(crate) mod names;
+pub(crate) mod new_database;
+pub(crate) mod salvage;
 pub(crate) mod stored;
 pub(crate) mod table;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod text;
 
+use crate::batch::{BatchRef, FamilyId, Record};
 use crate::checksum::crc32c;
-use crate::key::Trailer;
+use crate::key::{Kind, Trailer};
 
 /// The outcome of a check that only says what is wrong.
 type Checked<T> = Result<T, &'static str>;
@@ -44,6 +54,24 @@ fn masked(crc: u32) -> u32 {
 /// [`masked`] of the checksum of `bytes`.
 fn masked_crc32c(bytes: &[u8]) -> u32 {
     masked(crc32c(bytes))
+}
+
+/// What a record of a log holds.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(crate) fn decode_batch(record: &[u8]) -> Result<BatchRef<'_>, String> {
+    let batch = BatchRef::decode(record)?;
+    let is_known = |record| {
+        matches!(
+            record,
+            Record::Entry { family: FamilyId::DEFAULT, kind: Kind::Put | Kind::Delete, .. }
+        )
+    };
+    match batch.records().all(is_known) {
+        true => Ok(batch),
+        false => Err("a record of a kind that LevelDB does not have".to_string()),
+    }
 }
 
 /// A stored key.

@@ -1,5 +1,7 @@
 //! Names of the files of a LevelDB directory (`db/filename.cc`).
 
+use super::edit::LEVELS;
+
 /// What a file's name says that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LevelDbFile {
@@ -14,6 +16,19 @@ pub(crate) enum LevelDbFile {
     /// A table: `ldb`, or `sst` before 1.14.
     Table(u64),
     Temporary(u64),
+}
+
+impl LevelDbFile {
+    /// The number in the name.
+    pub(crate) fn number(self) -> Option<u64> {
+        match self {
+            LevelDbFile::Current | LevelDbFile::Lock | LevelDbFile::InfoLog => None,
+            LevelDbFile::Manifest(number)
+            | LevelDbFile::Log(number)
+            | LevelDbFile::Table(number)
+            | LevelDbFile::Temporary(number) => Some(number),
+        }
+    }
 }
 
 /// What `name` is; `None` for a file that is not LevelDB's.
@@ -41,6 +56,16 @@ fn number(digits: &str) -> Option<u64> {
     // `parse` alone would take a sign.
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { digits.parse().ok() } else { None }
+}
+
+/// The folder in which Basho's fork keeps the tables of a level.
+pub(crate) fn level_folder(level: usize) -> String {
+    format!("sst_{level}")
+}
+
+/// True for the name of such a folder.
+pub(crate) fn is_level_folder(name: &str) -> bool {
+    name.strip_prefix("sst_").and_then(number).is_some_and(|level| level < LEVELS as u64)
 }
 
 /// The name of a table.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0 | none |
 //! | 1 | Snappy |
-//! | 2 | Zstandard; or zlib, in Minecraft's fork: their first bytes differ |
+//! | 2 | Zstandard; or zlib, in Minecraft's fork; or LZ4 behind its length, in Basho's: their first bytes differ |
 //! | 4 | deflate without a header, in Minecraft's fork |
 
 use std::io::Read;
@@ -24,6 +24,21 @@ enum Codec {
     Zstd,
     Zlib,
     Deflate,
+    Lz4,
+}
+
+/// How `stored`, a whole stored block, is compressed; `None` if that is not known.
+pub(crate) fn codec_name(stored: &[u8]) -> Option<&'static str> {
+    let (covered, _) = stored.split_last_chunk::<4>()?;
+    let (&type_byte, payload) = covered.split_last()?;
+    Some(match codec(type_byte, payload)? {
+        Codec::None => "none",
+        Codec::Snappy => "snappy",
+        Codec::Zstd => "zstd",
+        Codec::Zlib => "zlib",
+        Codec::Deflate => "deflate",
+        Codec::Lz4 => "lz4",
+    })
 }
 
 /// Checks `stored`, type byte and checksum included, and replaces what is in
@@ -47,7 +62,8 @@ pub(crate) fn open_unchecked(stored: &[u8], raw: &mut Vec<u8>) -> Checked<()> {
         Codec::None => raw.extend_from_slice(payload),
         Codec::Snappy => snappy(payload, raw, bytes_max)?,
         Codec::Zstd => read(zstd::stream::read::Decoder::new(payload).ok(), raw, bytes_max)?,
-        Codec::Zlib => read(Some(flate2::read::ZlibDecoder::new(payload)), raw, bytes_max)?,
+        Codec::Zlib => zlib_or_lz4(payload, raw, bytes_max)?,
+        Codec::Lz4 => lz4(payload, raw, bytes_max)?,
         Codec::Deflate => read(Some(flate2::read::DeflateDecoder::new(payload)), raw, bytes_max)?,
     }
     Ok(())
@@ -72,10 +88,39 @@ fn codec(type_byte: u8, payload: &[u8]) -> Option<Codec> {
         0 => Codec::None,
         1 => Codec::Snappy,
         2 if payload.starts_with(&ZSTD_MAGIC) => Codec::Zstd,
-        2 => Codec::Zlib,
+        2 if is_zlib(payload) => Codec::Zlib,
+        2 => Codec::Lz4,
         4 => Codec::Deflate,
         _ => return None,
     })
+}
+
+/// A header of zlib (RFC 1950): deflate, and a check of the first two bytes.
+fn is_zlib(payload: &[u8]) -> bool {
+    let Some(header) = payload.first_chunk::<2>() else { return false };
+    header[0] & 0xf == 8 && u16::from_be_bytes(*header).is_multiple_of(31)
+}
+
+/// A length may look like a header of zlib: what has one and is none is LZ4.
+fn zlib_or_lz4(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
+    let found = read(Some(flate2::read::ZlibDecoder::new(payload)), raw, bytes_max);
+    if found.is_err() {
+        raw.clear();
+        return lz4(payload, raw, bytes_max).or(found);
+    }
+    found
+}
+
+fn lz4(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
+    let wrong = "a block that LZ4 cannot decompress";
+    let (length, packed) = payload.split_first_chunk().ok_or(wrong)?;
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > bytes_max {
+        return Err("a block that claims to be far longer than what is stored");
+    }
+    raw.resize(length, 0);
+    let found = lz4_flex::block::decompress_into(packed, raw).map_err(|_| wrong)?;
+    if found == length { Ok(()) } else { Err(wrong) }
 }
 
 fn snappy(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
@@ -142,7 +187,23 @@ mod tests {
             stored(zstd::bulk::compress(raw, 1).unwrap(), 2),
             stored(zlib.finish().unwrap(), 2),
             stored(deflate.finish().unwrap(), 4),
+            stored(packed_lz4(raw), 2),
         ]
+    }
+
+    fn packed_lz4(raw: &[u8]) -> Vec<u8> {
+        [&(raw.len() as u32).to_le_bytes()[..], &lz4_flex::block::compress(raw)].concat()
+    }
+
+    /// A block of 40,056 bytes is one whose length begins as zlib does.
+    #[test]
+    fn a_length_that_looks_like_zlib_is_a_length() {
+        let raw: Vec<u8> = (0..0x9c78_u32).map(|i| (i / 3) as u8).collect();
+        let payload = packed_lz4(&raw);
+        assert!(is_zlib(&payload));
+        let mut found = Vec::new();
+        open(&stored(payload, 2), &mut found).unwrap();
+        assert!(found == raw);
     }
 
     /// All codecs of LevelDB and its dialects, also where one type byte stands
@@ -155,6 +216,8 @@ mod tests {
                 let mut found = vec![7; 3];
                 open(stored, &mut found).unwrap();
                 assert!(found == raw, "codec {i}, {length} bytes");
+                let names = ["none", "snappy", "zstd", "zlib", "deflate", "lz4"];
+                assert_eq!(codec_name(stored), Some(names[i]));
             }
         }
     }

@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::events::Listener;
 use crate::fs::{Fs, OsFs};
 use crate::key::KeyOrder;
+use crate::leveldb::new_database::TableStyle;
 use crate::limiter::RateLimiter;
 use crate::merge_operator::SharedMergeOperator;
 use crate::prefix::PrefixExtractor;
@@ -376,6 +377,16 @@ impl FamilyOptions {
             order: self.order.clone(),
             family: None,
             buffers,
+        }
+    }
+
+    /// How LevelDB tables of the family, whose keys are in `order`, are written.
+    pub(crate) fn leveldb_style(&self, order: &KeyOrder) -> TableStyle {
+        // A filter goes by bytes, and would deny a key that is only equal.
+        let may_filter = order.equal_means_identical();
+        TableStyle {
+            snappy: self.compression != Compression::None,
+            filter_bits_per_key: if may_filter { self.filter_bits_per_key } else { 0 },
         }
     }
 

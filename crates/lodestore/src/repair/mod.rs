@@ -29,26 +29,31 @@
 //! | `tables` | which tables there are, whose they are, which are sound |
 //! | `log` | the records that can be read, and where some are missing |
 //! | `rebuild` | the new directory |
+//! | `ours` | all of these, for a database of ours |
+//! | `leveldb` | the same for one of LevelDB's |
 
 mod report;
 mod guide;
 mod tables;
 mod log;
+mod ours;
 mod rebuild;
+mod leveldb;
 
 use std::path::{Path, PathBuf};
 
 use crate::db;
 use crate::error::{Error, Result};
-use crate::filename::{self, FileKind};
+use crate::filename;
 use crate::fs::Fs;
+use crate::key::KeyOrder;
+use crate::leveldb::{directory, new_database};
 use crate::options::Options;
 
 pub use report::{Loss, Report};
 
-use guide::Guide;
-use log::Log;
-use tables::Tables;
+use leveldb::LevelDbRepair;
+use ours::Ours;
 
 /// A damaged database, as far as it can be read.
 pub struct Repair {
@@ -56,9 +61,13 @@ pub struct Repair {
     directory: PathBuf,
     /// Names and lengths of its files when it was read.
     files: Vec<(String, u64)>,
-    guide: Guide,
-    tables: Tables,
-    log: Log,
+    found: Found,
+}
+
+/// Whose it is, and what it still holds.
+enum Found {
+    Ours(Box<Ours>),
+    LevelDb(Box<LevelDbRepair>),
 }
 
 impl std::fmt::Debug for Repair {
@@ -68,37 +77,29 @@ impl std::fmt::Debug for Repair {
 }
 
 impl Repair {
-    /// Reads all of the database in `directory`; writes nothing. `options` give
-    /// the file system, the orders of keys that are not bytewise, and how new
-    /// tables are written.
+    /// Reads all of the database in `directory`, ours or LevelDB's; writes nothing.
+    /// `options` give the file system, the orders of keys that are not bytewise, and
+    /// how new tables are written.
     ///
     /// # Errors
     /// `Missing` if there are no files of a database; `InvalidArgument` if a
     /// family has an order of keys that `options` do not give; `Incompatible` if
-    /// a newer build wrote it; `Io`. Damage is no error.
+    /// a newer build wrote it, or another engine; `Io`. Damage is no error.
     pub fn read(directory: impl AsRef<Path>, options: &Options) -> Result<Repair> {
-        let (fs, directory) = (&options.fs, directory.as_ref());
-        let files = list(&**fs, directory)?;
-        let is_data = |(name, _): &(String, u64)| {
-            let kind = filename::parse(name);
-            matches!(kind, Some(FileKind::Manifest(_) | FileKind::Table(_) | FileKind::Log(_)))
+        let (fs, directory) = (&*options.fs, directory.as_ref());
+        let is_leveldb = leveldb::is_leveldb(fs, directory)?;
+        let files = list(fs, directory, is_leveldb)?;
+        let found = match is_leveldb {
+            true => Found::LevelDb(Box::new(LevelDbRepair::read(directory, options)?)),
+            false => Found::Ours(Box::new(Ours::read(directory, &files, options)?)),
         };
-        if !files.iter().any(is_data) {
-            return Err(Error::missing(format!("no database in {}", directory.display())));
-        }
-        let mut guide = Guide::read(fs, directory, &files)?;
-        let mut log = Log::find(&**fs, directory, &files, &guide)?;
-        guide.compare_with_log(&log);
-        let tables = Tables::read(&**fs, directory, &files, &mut guide, options)?;
-        guide.complete();
-        log.read(&mut guide, &tables)?;
         let (options, directory) = (options.clone(), directory.to_path_buf());
-        Ok(Repair { options, directory, files, guide, tables, log })
+        Ok(Repair { options, directory, files, found })
     }
 
     /// Builds a database in the new directory `target` of all that could be
-    /// read, durably. Sound tables are linked where the file system can, else
-    /// copied.
+    /// read, durably: ours, or LevelDB's if the damaged one is. Sound tables are
+    /// linked where the file system can, else copied.
     ///
     /// # Errors
     /// `InvalidArgument` if `target` is not empty, or if the damaged database
@@ -106,32 +107,31 @@ impl Repair {
     pub fn write_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let (fs, target) = (&*self.options.fs, target.as_ref());
         let was_there = db::prepare_directory(fs, target)?;
-        let written = self.check_unchanged().and_then(|()| rebuild::write(self, target));
+        let written = self.check_unchanged().and_then(|()| match &self.found {
+            Found::Ours(ours) => rebuild::write(ours, &self.files, &self.options, target),
+            Found::LevelDb(damaged) => damaged.write_to(target, &self.options),
+        });
         let written = written.and_then(|()| self.check_unchanged());
-        written.inspect_err(|_| db::remove_copy(fs, target, was_there))
+        written.inspect_err(|_| match &self.found {
+            Found::Ours(_) => db::remove_copy(fs, target, was_there),
+            Found::LevelDb(_) => new_database::remove(fs, target, was_there),
+        })
     }
 
     /// What it holds, and what it has lost.
     pub fn report(&self) -> Report {
-        let mut report = Report {
-            manifest: self.guide.damage.clone(),
-            tables: self.tables.sound() as u64,
-            tables_rewritten: self.tables.rewritten() as u64,
-            log_entries: self.log.entries,
-            ..Report::default()
-        };
-        let families = self.guide.state.families.values();
-        report.families = families.map(|family| family.descriptor.name.clone()).collect();
-        report.losses.extend(self.tables.losses.iter().chain(&self.log.losses).cloned());
-        report.notes.extend(self.guide.notes.iter().chain(&self.tables.notes).cloned());
-        report
+        match &self.found {
+            Found::Ours(ours) => ours.report(),
+            Found::LevelDb(damaged) => damaged.report(),
+        }
     }
 
     /// # Errors
     /// `InvalidArgument` if files have come, gone or grown: what was read is
     /// then not of one moment.
     fn check_unchanged(&self) -> Result<()> {
-        if list(&*self.options.fs, &self.directory)? == self.files {
+        let is_leveldb = matches!(self.found, Found::LevelDb(_));
+        if list(&*self.options.fs, &self.directory, is_leveldb)? == self.files {
             return Ok(());
         }
         let what = "changed while it was read: close the database first";
@@ -139,20 +139,35 @@ impl Repair {
     }
 }
 
-/// Names and lengths of the files that are ours, in the order of their names.
-fn list(fs: &dyn Fs, directory: &Path) -> Result<Vec<(String, u64)>> {
-    let names = fs.list(directory).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            Error::missing(format!("no database in {}", directory.display()))
-        }
-        _ => Error::io(directory, "list", error),
-    })?;
+/// Names and lengths of the database's files, in the order of their names.
+fn list(fs: &dyn Fs, directory: &Path, is_leveldb: bool) -> Result<Vec<(String, u64)>> {
+    let names: Vec<String> = match is_leveldb {
+        true => directory::list(fs, directory)?.into_iter().map(|(name, _)| name).collect(),
+        false => directory::names(fs, directory)?
+            .into_iter()
+            .filter(|name| filename::parse(name).is_some())
+            .collect(),
+    };
     let mut files = Vec::new();
-    for name in names.into_iter().filter(|name| filename::parse(name).is_some()) {
+    for name in names {
         let path = directory.join(&name);
         let bytes = fs.length(&path).map_err(|error| Error::io(&path, "get length of", error))?;
         files.push((name, bytes));
     }
     files.sort();
     Ok(files)
+}
+
+/// The order of keys `comparator` of a family.
+///
+/// # Errors
+/// `InvalidArgument` if the library does not have it and `options` do not give it.
+fn order_of(family: &str, comparator: &str, options: &Options) -> Result<KeyOrder> {
+    let given = &options.family_options(family).order;
+    let order = given.for_stored(comparator).or_else(|| KeyOrder::built_in(comparator));
+    order.ok_or_else(|| {
+        Error::invalid(format!(
+            "family {family:?} is ordered by {comparator:?}: give that order in its options"
+        ))
+    })
 }

@@ -27,18 +27,24 @@ use crate::version::state::State;
 use crate::version::{FamilyDescriptor, Manifest, ManifestIdentity};
 use crate::wal::{DurableLog, Room, SegmentHeader, SegmentWriter};
 
-use super::Repair;
-use super::tables::{FoundTable, order_of};
+use super::order_of;
+use super::ours::Ours;
+use super::tables::FoundTable;
 
 /// A batch of the new log is ended at this size.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Writes all that can be read of a database to the empty directory `target`.
-pub(super) fn write(damaged: &Repair, target: &Path) -> Result<()> {
+pub(super) fn write(
+    damaged: &Ours,
+    files: &[(String, u64)],
+    options: &Options,
+    target: &Path,
+) -> Result<()> {
     let mut state = damaged.guide.state.clone();
     state.clear_tables();
     state.families.values_mut().for_each(|family| family.cursors.clear());
-    let next = damaged.files.iter().filter_map(|(name, _)| filename::number_of(name)).max();
+    let next = files.iter().filter_map(|(name, _)| filename::number_of(name)).max();
     let next = state.next_file_number.max(next.unwrap_or(0) + 1);
     let tables = &damaged.tables.list;
     let newest = tables.iter().map(|table| table.meta.newest_sequence()).max().unwrap_or(0);
@@ -57,7 +63,6 @@ pub(super) fn write(damaged: &Repair, target: &Path) -> Result<()> {
         ..previous
     };
     let next_number = AtomicU64::new(next + 1);
-    let options = &damaged.options;
     let rebuild = Rebuild { damaged, target, options, next_number };
     match damaged.guide.is_exact() {
         true => rebuild.take_over(&mut state)?,
@@ -72,7 +77,7 @@ pub(super) fn write(damaged: &Repair, target: &Path) -> Result<()> {
 }
 
 struct Rebuild<'a> {
-    damaged: &'a Repair,
+    damaged: &'a Ours,
     target: &'a Path,
     options: &'a Options,
     next_number: AtomicU64,
@@ -122,7 +127,7 @@ impl Rebuild<'_> {
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
         let place = LevelPlace { level, base: level.max(1) };
         let settings = TableSettings {
-            order: order_of(family, self.options)?,
+            order: order_of(&family.name, &family.comparator, self.options)?,
             family: Some(TableFamily { id: family.id, name: family.name.clone() }),
             ..options.table_settings(place, false, buffers)
         };
@@ -163,7 +168,7 @@ impl Rebuild<'_> {
 
     fn open(&self, path: &Path, meta: &TableMeta, family: &FamilyDescriptor) -> Result<TableFile> {
         let file = self.options.fs.open(path).map_err(|error| Error::io(path, "open", error))?;
-        TableFile::of(file, path, meta, order_of(family, self.options)?)
+        TableFile::of(file, path, meta, order_of(&family.name, &family.comparator, self.options)?)
     }
 
     fn merge_family(
@@ -171,7 +176,7 @@ impl Rebuild<'_> {
         tables: &[TableFile],
         family: &FamilyDescriptor,
     ) -> Result<Vec<TableMeta>> {
-        let order = order_of(family, self.options)?;
+        let order = order_of(&family.name, &family.comparator, self.options)?;
         let deletes = tables.iter().flat_map(|table| table.fragments().deletes());
         let deletes = Fragments::build(&order, deletes, &[]);
         let cursors = tables.iter().map(|table| Source::Table(Box::new(table.cursor())));

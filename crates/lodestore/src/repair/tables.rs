@@ -17,6 +17,7 @@ use crate::table::{Description, Salvaged, TableFamily, describe, salvage, stated
 use crate::version::FamilyDescriptor;
 
 use super::guide::Guide;
+use super::order_of;
 use super::report::Loss;
 
 /// The tables that count.
@@ -45,21 +46,6 @@ struct Candidate {
     path: PathBuf,
     file: Arc<dyn ReadableFile>,
     id: Option<FileId>,
-}
-
-/// The order of keys of a family.
-///
-/// # Errors
-/// `InvalidArgument` if it is not bytewise and `options` do not give it.
-pub(super) fn order_of(descriptor: &FamilyDescriptor, options: &Options) -> Result<KeyOrder> {
-    let FamilyDescriptor { name, comparator, .. } = descriptor;
-    let given = &options.family_options(name).order;
-    match [given, &KeyOrder::Bytewise].into_iter().find(|order| order.name() == comparator) {
-        Some(order) => Ok(order.clone()),
-        None => Err(Error::invalid(format!(
-            "family {name:?} is ordered by {comparator:?}: give that order in its options"
-        ))),
-    }
 }
 
 impl Tables {
@@ -123,7 +109,7 @@ impl Tables {
         let mut taken = Vec::new();
         for (number, (family, level, meta)) in guide.named() {
             let descriptor = &guide.state.families[&family].descriptor;
-            let order = order_of(descriptor, options)?;
+            let order = order_of(&descriptor.name, &descriptor.comparator, options)?;
             let has_id = |id: Option<FileId>| {
                 let mut found = candidates.iter().filter(move |candidate| candidate.id == id);
                 found.clone().find(|candidate| candidate.number == number).or_else(|| {
@@ -190,7 +176,7 @@ impl Tables {
             ..FamilyDescriptor::default()
         });
         let descriptor = &guide.state.families[&id].descriptor;
-        let order = order_of(descriptor, options)?;
+        let order = order_of(&descriptor.name, &descriptor.comparator, options)?;
         let meta = TableMeta { number: *number, ..meta };
         let (path, file) = (path.clone(), Arc::clone(file));
         let table = FoundTable { path, file, family: id, level: 0, order, meta, is_sound: true };

@@ -9,11 +9,16 @@ use super::format::HEADER_BYTES;
 use super::locator::Locator;
 use super::reader::{BlockIndex, Origin, ReadContext, Table};
 
-/// What a table says of itself.
+/// What a table says of itself. A table of LevelDB says little: its entries are an
+/// estimate, and what is called unknown is 0, unless they were counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableProperties {
-    /// The file's random identity.
+    /// The engine whose format it has.
+    pub engine: Engine,
+    /// True if its entries were counted, or the table knows their number itself.
+    pub counted: bool,
+    /// The file's random identity; 0 of a foreign table.
     pub id: FileId,
     /// Checksum over all checksums of the file; 0 of a foreign table.
     pub checksum: u32,
@@ -21,7 +26,7 @@ pub struct TableProperties {
     pub order_name: String,
     /// How blocks that shrink are compressed: `"none"`, `"lz4"`, ...
     pub compression: &'static str,
-    /// Where blocks were closed, in bytes before compression.
+    /// Where blocks were closed, in bytes before compression; 0 of a foreign table.
     pub block_bytes: u64,
     /// Blocks of entries.
     pub blocks: u64,
@@ -68,6 +73,27 @@ pub struct BlockSummary {
     pub first_key: Vec<u8>,
 }
 
+/// The engine that wrote a file, or whose format it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Engine {
+    /// This one.
+    #[default]
+    Lodestore,
+    /// LevelDB, or a fork that kept its formats.
+    LevelDb,
+}
+
+impl Engine {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Lodestore => "Lodestore",
+            Engine::LevelDb => "LevelDB",
+        }
+    }
+}
+
 /// A prime that is large beside the entries of a block.
 const SAMPLE_STEP: usize = 1_000_003;
 
@@ -76,6 +102,11 @@ impl Table {
     pub(crate) fn summary(&self) -> TableProperties {
         let stated = &self.properties;
         TableProperties {
+            engine: match &self.origin {
+                Origin::Native { .. } => Engine::Lodestore,
+                Origin::LevelDb => Engine::LevelDb,
+            },
+            counted: matches!(&self.origin, Origin::Native { .. }),
             id: self.id,
             checksum: match &self.origin {
                 Origin::Native { footer, .. } => footer.witness,

@@ -12,11 +12,16 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
-use crate::key::{KeyOrder, Kind, SEQUENCE_MAX, kind_of, sequence_of};
+use crate::key::{
+    FileId, InternalKey, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, kind_of,
+    sequence_of,
+};
 use crate::leveldb::block::Entries;
+use crate::leveldb::edit::LevelDbTable;
 use crate::leveldb::filter::{FILTER_NAME, Filters};
-use crate::leveldb::footer::{BLOCK_TRAILER_BYTES, FOOTER_BYTES, Footer, Handle};
+use crate::leveldb::footer::{self, BLOCK_TRAILER_BYTES, FOOTER_BYTES, Footer, Handle};
 use crate::leveldb::{split_key, stored};
+use crate::scheduler::system_random_u128;
 use crate::sync::Arc;
 
 use super::Checked;
@@ -26,9 +31,66 @@ use super::format;
 use super::index::Index;
 use super::index_builder::IndexBuilder;
 use super::layout::SLACK_BYTES;
-use super::meta::TableMeta;
+use super::locator::Locator;
+use super::meta::{TableFormat, TableMeta};
 use super::properties::Properties;
-use super::reader::BlockIndex;
+use super::reader::{BlockIndex, ReadContext, Table};
+
+/// True if `file` ends as LevelDB's tables do.
+pub(crate) fn is_leveldb(file: &dyn ReadableFile, path: &Path) -> Result<bool> {
+    let length = file.length().map_err(|error| Error::io(path, "read length of", error))?;
+    let Some(at) = length.checked_sub(8) else { return Ok(false) };
+    let mut last = [0; 8];
+    format::read_at(file, at, &mut last, path)?;
+    Ok(footer::is_magic(last))
+}
+
+/// What our manifest says of a LevelDB table that one of LevelDB's describes. Nothing is
+/// known of its entries but that none has a number above `sequence_max`.
+///
+/// # Errors
+/// What is wrong with its bounds.
+pub(crate) fn leveldb_meta(
+    table: &LevelDbTable,
+    sequence_max: SequenceNumber,
+    order: &KeyOrder,
+) -> Checked<TableMeta> {
+    let (smallest, largest) = (split_key(&table.smallest)?, split_key(&table.largest)?);
+    if order.compare_entries(smallest, largest).is_gt() {
+        return Err("the manifest has it end before it begins");
+    }
+    Ok(TableMeta {
+        number: table.number,
+        id: FileId(system_random_u128()),
+        bytes: table.bytes,
+        format: TableFormat::LevelDb,
+        smallest: InternalKey::before(smallest.0, smallest.1, order),
+        largest: InternalKey::behind(largest.0, largest.1, order),
+        sequence_max,
+        ..TableMeta::default()
+    })
+}
+
+/// As many blocks are looked at for how a table is compressed.
+const CODEC_BLOCKS: BlockIndex = 16;
+
+impl Table {
+    /// How the blocks of a LevelDB table are compressed: the first ones are looked
+    /// at, since blocks that do not shrink are stored plain in any table.
+    pub(crate) fn leveldb_codec(&self, context: &ReadContext) -> Result<&'static str> {
+        let mut locator = Locator::default();
+        for index in 0..self.blocks().min(CODEC_BLOCKS) {
+            let wanted = locator.locate(self, index, context)?;
+            let mut bytes = vec![0; wanted.place.stored_bytes];
+            format::read_at(&*self.file, wanted.place.offset, &mut bytes, &self.path)?;
+            match stored::codec_name(&bytes) {
+                Some("none") => {}
+                codec => return Ok(codec.unwrap_or("unknown")),
+            }
+        }
+        Ok("none")
+    }
+}
 
 /// What is known of a LevelDB table of so many blocks.
 pub(super) fn properties(meta: &TableMeta, order: &KeyOrder, blocks: BlockIndex) -> Properties {
@@ -44,12 +106,18 @@ pub(super) fn properties(meta: &TableMeta, order: &KeyOrder, blocks: BlockIndex)
     }
 }
 
-/// Loads index and filters of the LevelDB table in `file`. Damaged filters, and
-/// those of a policy that we do not know, are left out.
+/// Loads index and filters of the LevelDB table in `file`, whose last key the
+/// manifest calls `largest`. Damaged filters, and those of a policy that we do not
+/// know, are left out.
 ///
 /// # Errors
 /// `Corruption` if it is no LevelDB table or its index is damaged.
-pub(super) fn load(file: &dyn ReadableFile, path: &Path, order: &KeyOrder) -> Result<Directory> {
+pub(super) fn load(
+    file: &dyn ReadableFile,
+    path: &Path,
+    order: &KeyOrder,
+    largest: &[u8],
+) -> Result<Directory> {
     let length = file.length().map_err(|error| Error::io(path, "read length of", error))?;
     let footer_at = length.saturating_sub(FOOTER_BYTES as u64);
     let mut footer = [0; FOOTER_BYTES];
@@ -58,7 +126,8 @@ pub(super) fn load(file: &dyn ReadableFile, path: &Path, order: &KeyOrder) -> Re
     let footer = Footer::decode(&footer, length).map_err(|what| corrupt(footer_at, what))?;
     let at_index = |what| corrupt(footer.index.offset, what);
     let raw = read_block(file, footer.index, path)?;
-    let places = decode_index(&raw, footer_at).map_err(at_index)?;
+    let mut places = decode_index(&raw, footer_at).map_err(at_index)?;
+    shorten_reach(&mut places, order, largest).map_err(at_index)?;
     let index = index_of(&places, order).map_err(at_index)?;
     let filters = load_filters(file, &footer, footer_at, path)?;
     Ok(Directory::Foreign { index, filters: filters.filter(|_| order.equal_means_identical()) })
@@ -90,6 +159,18 @@ fn decode_index(raw: &[u8], end: u64) -> Checked<Vec<Place>> {
         places.push((separator.to_vec(), handle));
     }
     Ok(places)
+}
+
+/// Puts the last key for the last separator, which LevelDB makes as short as it
+/// can: "1" for keys that begin with 0. It would be all that separators have in
+/// common, and searches live on that.
+fn shorten_reach(places: &mut [Place], order: &KeyOrder, largest: &[u8]) -> Checked<()> {
+    let [.., (before, _), (last, _)] = places else { return Ok(()) };
+    let (before, reach) = (split_key(before)?.0, split_key(last)?.0);
+    if order.compare(before, largest).is_lt() && order.compare(largest, reach).is_lt() {
+        *last = [largest, &TRAILER_NEWEST.to_le_bytes()].concat();
+    }
+    Ok(())
 }
 
 fn index_of(places: &[Place], order: &KeyOrder) -> Checked<Index> {

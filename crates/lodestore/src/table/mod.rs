@@ -90,11 +90,12 @@ use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
 use crate::prefix::PrefixExtractor;
 
-pub use alone::{BlockSummary, TableProperties};
+pub use alone::{BlockSummary, Engine, TableProperties};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use describe::{Description, describe};
+pub(crate) use foreign::{is_leveldb, leveldb_meta};
 #[cfg(feature = "internals")]
 pub(crate) use probe::stored_blocks;
 #[cfg(feature = "internals")]

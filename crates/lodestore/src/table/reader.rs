@@ -199,7 +199,7 @@ impl Table {
         order: KeyOrder,
         cache_file: u64,
     ) -> Result<Table> {
-        let directory = foreign::load(&*file, &path, &order)?;
+        let directory = foreign::load(&*file, &path, &order, &meta.largest.user_key)?;
         Ok(Table {
             file,
             path,

@@ -37,7 +37,9 @@ use crate::version::current;
 use crate::version::edit::VersionEdit;
 use crate::version::state::State;
 
-pub(crate) use recover::{Recovered, current_path, read_identity, read_manifest, recover};
+pub(crate) use recover::{
+    Recovered, current_path, is_ours, read_identity, read_manifest, recover, refuse_foreign,
+};
 
 /// The group goes on in the next record.
 const FLAG_MORE: u8 = 1;

@@ -2,7 +2,7 @@
 //! (testdata/leveldb): everything is there, and the way back leads to the same
 //! bytes, whatever happens on the way.
 
-use lodestore::adopt::{adopt, commit, open, roll_back};
+use lodestore::adopt::{adopt, commit, open, open_read_only, roll_back};
 use lodestore::fs::{Fs, read_all};
 use lodestore::{
     Comparator, Db, Error, FamilyOptions, KeyOrder, MemFs, Options, ReadOptions, export,
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use testkit::files::{self, Files};
 
-const ROOT: &str = "/leveldb";
-const NAMES: [&str; 8] =
+pub const ROOT: &str = "/leveldb";
+pub const NAMES: [&str; 8] =
     ["backwards", "empty", "filters", "log", "raw", "small", "small-snappy", "versions"];
 
 struct Backwards;
@@ -32,7 +32,7 @@ fn made(name: &str) -> PathBuf {
 }
 
 /// The files of a database as LevelDB left them.
-fn original(name: &str) -> Files {
+pub fn original(name: &str) -> Files {
     let listed = std::fs::read_dir(made(name)).expect("it is in testdata");
     let read = |entry: std::io::Result<std::fs::DirEntry>| {
         let path = entry.expect("it can be listed").path();
@@ -43,14 +43,14 @@ fn original(name: &str) -> Files {
 }
 
 /// A disk that has the database in [`ROOT`].
-fn disk(files: &Files) -> MemFs {
+pub fn disk(files: &Files) -> MemFs {
     let fs = MemFs::new();
     files::write(&fs, Path::new(ROOT), files).expect("memory takes files");
     fs.sync_directory(Path::new("/")).expect("memory is sound");
     fs
 }
 
-fn options(fs: &MemFs, name: &str) -> Options {
+pub fn options(fs: &MemFs, name: &str) -> Options {
     let order = match name {
         "backwards" => KeyOrder::Custom(Arc::new(Backwards)),
         _ => KeyOrder::Bytewise,
@@ -60,7 +60,7 @@ fn options(fs: &MemFs, name: &str) -> Options {
 }
 
 /// Every file in [`ROOT`], and the names of folders.
-fn found(fs: &MemFs) -> Files {
+pub fn found(fs: &MemFs) -> Files {
     let root = Path::new(ROOT);
     let names = fs.list(root).expect("it is there");
     let read = |name: String| {
@@ -90,9 +90,8 @@ fn digest<'e>(entries: impl Iterator<Item = (&'e [u8], &'e [u8])>) -> String {
 }
 
 /// Compares all that `db` holds with what LevelDB held, in every way of reading.
-fn compare(db: &Db, name: &str) {
-    let entries: Vec<(Vec<u8>, Vec<u8>)> =
-        db.range(..).collect::<Result<_, _>>().expect("it can be walked");
+pub fn compare(db: &Db, name: &str) {
+    let entries: Entries = db.range(..).collect::<Result<_, _>>().expect("it can be walked");
     let expected = std::fs::read_to_string(made(name).with_extension("expected"));
     let expected = expected.expect("it is in testdata");
     let slices = |(key, value): &'_ (Vec<u8>, Vec<u8>)| (key.clone(), value.clone());
@@ -153,6 +152,77 @@ fn everything_that_leveldb_had_is_there() {
         assert_eq!(db.property("lodestore.foreign-tables").as_deref(), Some("0"));
         compare(&db, name);
     }
+}
+
+/// A LevelDB database is read where it is, in every way of reading, and no call
+/// changes anything on the disk; what is ours is read the same way.
+#[test]
+fn a_leveldb_database_is_read_in_place() {
+    for name in NAMES {
+        let files = original(name);
+        let fs = disk(&files);
+        let (options, operations) = (options(&fs, name), fs.operations());
+        let db = open_read_only(ROOT, options.clone()).expect(name);
+        compare(&db, name);
+        db.verify().expect(name);
+        assert!(db.put(b"key", b"value").is_err(), "{name}");
+        drop(db);
+        assert!(fs.operations() == operations && found(&fs) == files, "{name}");
+        adopt(ROOT, &options).expect(name);
+        compare(&open_read_only(ROOT, options).expect(name), name);
+    }
+}
+
+/// Keys and values, in order.
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// All that there is to read in place, or why not.
+fn read_in_place(fs: &MemFs) -> Result<Entries, Error> {
+    let db = open_read_only(ROOT, options(fs, "small"))?;
+    let entries = db.range(..).collect::<Result<_, _>>()?;
+    db.verify()?;
+    Ok(entries)
+}
+
+/// Whatever byte is wrong, reading in place gives what was written or says which file
+/// is damaged, and changes nothing. Only of log and manifest may the end be missing: a
+/// length that leads behind it looks as after a crash.
+#[test]
+fn a_wrong_byte_is_told_when_reading_in_place() {
+    let files = original("small");
+    let whole = read_in_place(&disk(&files)).expect("it is sound");
+    let is_record = |name: &str| name.ends_with(".log") || name.starts_with("MANIFEST");
+    // What a file of records says if its end is missing.
+    let torn = |name: &String| -> Vec<Entries> {
+        let mut torn = files.clone();
+        let states = (0..files[name].len()).rev().filter_map(|length| {
+            torn.get_mut(name).expect("it is there").truncate(length);
+            read_in_place(&disk(&torn)).ok()
+        });
+        states.collect()
+    };
+    let mut told = 0;
+    for (name, bytes) in files.iter().filter(|(name, _)| *name != "LOG") {
+        let states = if is_record(name) { torn(name) } else { Vec::new() };
+        for at in 0..bytes.len() {
+            let mut damaged = files.clone();
+            damaged.get_mut(name).expect("it is there")[at] ^= 0x41;
+            let fs = disk(&damaged);
+            match read_in_place(&fs) {
+                Ok(entries) => {
+                    assert!(entries == whole || states.contains(&entries), "{name} {at}");
+                }
+                Err(error) => {
+                    assert!(error.is_corruption(), "{name} {at}: {error}");
+                    let is_named = error.to_string().contains(name.as_str());
+                    assert!(is_named || name == "CURRENT", "{name} {at}: {error}");
+                    told += 1;
+                }
+            }
+            assert!(found(&fs) == damaged, "{name} {at}");
+        }
+    }
+    assert!(told > 2_000, "{told}");
 }
 
 /// Whoever asks for it when opening gets the database, whoever made it.
@@ -221,7 +291,7 @@ fn nothing_is_adopted_unasked_or_in_the_wrong_order() {
     assert!(refused.to_string().contains("lode adopt"), "{refused}");
     let refused = adopt(ROOT, &bytewise).expect_err("another order");
     assert!(refused.to_string().contains("test.Backwards"), "{refused}");
-    assert!(found(&fs).keys().filter(|name| *name != "LOCK.open").eq(files.keys()));
+    assert!(found(&fs) == files);
     let fs = disk(&original("filters"));
     let refused = adopt(ROOT, &options(&fs, "backwards")).expect_err("another order");
     assert!(refused.to_string().contains("bytewise"), "{refused}");

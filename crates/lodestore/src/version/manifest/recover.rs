@@ -118,6 +118,16 @@ pub(crate) fn recover(fs: &Arc<dyn Fs>, directory: &Path) -> Result<Recovered> {
     Ok(recovered)
 }
 
+/// # Errors
+/// `Incompatible` if the database in `directory` is LevelDB's or RocksDB's, `Io`
+/// and `Corruption` if `CURRENT` cannot be read.
+pub(crate) fn refuse_foreign(fs: &Arc<dyn Fs>, directory: &Path) -> Result<()> {
+    match current::read(&**fs, directory)? {
+        Some(Current::NameAlone { number }) => Err(foreign(fs, directory, number)),
+        Some(Current::Ours { .. }) | None => Ok(()),
+    }
+}
+
 fn open(fs: &Arc<dyn Fs>, path: &Path) -> Result<Arc<dyn ReadableFile>> {
     fs.open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::corruption(path, 0, "CURRENT names it, but it is missing"),
@@ -183,15 +193,18 @@ fn creation_was_cut_short(fs: &Arc<dyn Fs>, directory: &Path, number: u64) -> bo
 fn foreign(fs: &Arc<dyn Fs>, directory: &Path, number: u64) -> Error {
     let current = filename::current_path(directory);
     let path = directory.join(filename::manifest_name(number));
-    let mut magic = [0; MAGIC.len()];
-    let ours = fs.open(&path).is_ok_and(|file| read_full_at(&*file, 0, &mut magic).is_ok())
-        && magic == MAGIC;
-    if ours {
+    if is_ours(&**fs, &path) {
         return Error::corruption(&current, 0, "the manifest's id is missing");
     }
     let what = "this is a database of LevelDB or RocksDB; `lode adopt` makes one of LevelDB ours, in \
                 place, and can be undone";
     Error::incompatible(&current, what)
+}
+
+/// True if the file begins as our manifests do.
+pub(crate) fn is_ours(fs: &dyn Fs, path: &Path) -> bool {
+    let mut magic = [0; MAGIC.len()];
+    fs.open(path).is_ok_and(|file| read_full_at(&*file, 0, &mut magic).is_ok()) && magic == MAGIC
 }
 
 /// The path of the manifest that `CURRENT` names.

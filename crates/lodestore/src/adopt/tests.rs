@@ -1,0 +1,230 @@
+//! Databases that no test of the public interface can make: tables that our levels
+//! do not take as they are.
+
+use std::path::Path;
+
+use crate::db::Db;
+use crate::fs::{Fs, MemFs};
+use crate::inspect::{FileUse, Survey, TableFile, find};
+use crate::key::{BYTEWISE_NAME, KeyOrder};
+use crate::leveldb::testing::MadeDb;
+use crate::options::Options;
+use crate::sync::Arc;
+
+use super::{adopt, commit, open_read_only, roll_back};
+
+const ROOT: &str = "/leveldb";
+
+fn options(fs: &MemFs) -> Options {
+    Options { fs: Arc::new(fs.clone()), ..Options::default() }
+}
+
+fn entries(db: &Db) -> Vec<(String, String)> {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    db.range(..).map(|entry| entry.unwrap()).map(|(k, v)| (text(k), text(v))).collect()
+}
+
+fn put(fs: &MemFs, name: &str, bytes: &[u8]) {
+    let mut file = fs.create(&Path::new(ROOT).join(name)).unwrap();
+    file.append(bytes).unwrap();
+    file.close().unwrap();
+}
+
+/// Every name and every byte below `directory`, folders included.
+fn files(fs: &MemFs, directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for name in fs.list(directory).unwrap() {
+        let path = directory.join(&name);
+        match crate::fs::read_all(fs, &path) {
+            Ok(bytes) => found.push((path.display().to_string(), bytes)),
+            Err(_) => {
+                found.push((path.display().to_string(), b"a folder".to_vec()));
+                found.extend(files(fs, &path));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Level 0 as LevelDB's repair leaves it, numbers mixed, and two tables of level 1
+/// that share a key.
+fn mixed(fs: &MemFs) {
+    let mut made = MadeDb::new(fs, Path::new(ROOT), BYTEWISE_NAME);
+    made.table(0, 5, "000005.ldb", &[(b"a", 11, Some(b"old")), (b"b", 14, Some(b"new"))]);
+    made.table(0, 6, "000006.ldb", &[(b"a", 13, Some(b"new")), (b"b", 12, None)]);
+    made.table(1, 7, "000007.ldb", &[(b"a", 1, Some(b"1")), (b"c", 4, Some(b"new"))]);
+    made.table(1, 8, "000008.ldb", &[(b"c", 2, Some(b"old")), (b"d", 3, Some(b"3"))]);
+    made.finish();
+}
+
+const MIXED: [(&str, &str); 4] = [("a", "new"), ("b", "new"), ("c", "new"), ("d", "3")];
+
+/// Tables whose entries interleave are read right in place and adopted, by every
+/// way of reading, and reading in place changes nothing.
+#[test]
+fn tables_that_share_keys_are_read_and_adopted() {
+    let fs = MemFs::new();
+    mixed(&fs);
+    let (before, operations) = (files(&fs, Path::new(ROOT)), fs.operations());
+    let expected = MIXED.map(|(key, value)| (key.to_string(), value.to_string()));
+    let check = |db: &Db| {
+        assert_eq!(entries(db), expected);
+        for (key, value) in MIXED {
+            assert_eq!(db.get(key.as_bytes()).unwrap().as_deref(), Some(value.as_bytes()));
+        }
+        db.verify().unwrap();
+    };
+    check(&open_read_only(ROOT, options(&fs)).unwrap());
+    assert_eq!(fs.operations(), operations);
+
+    let adopted = adopt(ROOT, &options(&fs)).unwrap();
+    assert_eq!((adopted.tables_linked, adopted.tables_rewritten), (0, 4));
+    check(&open_read_only(ROOT, options(&fs)).unwrap());
+    check(&Db::open(ROOT, options(&fs)).unwrap());
+    roll_back(ROOT, &options(&fs)).unwrap();
+    assert_eq!(files(&fs, Path::new(ROOT)), before);
+}
+
+/// LevelDB may have it open and remove a table that it has compacted: who reads the
+/// database does not miss it.
+#[test]
+fn a_table_that_leveldb_removes_can_still_be_read() {
+    let fs = MemFs::new();
+    let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+    made.table(1, 5, "000005.ldb", &[(b"a", 1, Some(b"1")), (b"b", 2, Some(b"2"))]);
+    made.table(1, 6, "000006.sst", &[(b"c", 3, Some(b"3"))]);
+    made.finish();
+    let db = open_read_only(ROOT, options(&fs)).unwrap();
+    for name in ["000005.ldb", "000006.sst"] {
+        fs.remove(&Path::new(ROOT).join(name)).unwrap();
+    }
+    let expected = [("a", "1"), ("b", "2"), ("c", "3")];
+    assert_eq!(entries(&db), expected.map(|(key, value)| (key.to_string(), value.to_string())));
+    db.verify().unwrap();
+    let missing = open_read_only(ROOT, options(&fs)).unwrap_err();
+    assert!(missing.is_corruption() && missing.to_string().contains("000005.ldb"), "{missing}");
+}
+
+/// The order of Chrome's IndexedDB need not be given, whatever looks: it is not that of
+/// the bytes.
+#[test]
+fn an_order_that_the_library_has_is_found() {
+    let fs = MemFs::new();
+    let mut made = MadeDb::new(&fs, Path::new(ROOT), "idb_cmp1");
+    let key = |number: f64| [&[0, 1, 1, 1, 3], &number.to_le_bytes()[..]].concat();
+    let (low, high) = (key(-1.5), key(0.0));
+    assert!(low > high);
+    made.table(2, 5, "000005.ldb", &[(&low, 1, Some(b"1")), (&high, 2, Some(b"2"))]);
+    made.finish();
+    let fs: Arc<dyn Fs> = Arc::new(fs);
+    let db = open_read_only(ROOT, Options { fs: Arc::clone(&fs), ..Options::default() }).unwrap();
+    let keys: Vec<_> = db.range(..).map(|entry| entry.unwrap().0).collect();
+    assert_eq!(keys, [low.clone(), high.clone()]);
+    db.verify().unwrap();
+    for key in [&low, &high] {
+        let found = find(&fs, Path::new(ROOT), "default", &KeyOrder::Bytewise, key).unwrap();
+        assert_eq!(found.len(), 1);
+    }
+    let path = Path::new(ROOT).join("000005.ldb");
+    let table = TableFile::open(&*fs, &path, KeyOrder::Bytewise).unwrap();
+    table.verify().unwrap();
+    assert_eq!(table.properties().order_name, "idb_cmp1");
+}
+
+/// Files of ours that an adoption which was cut short has left are not taken for
+/// LevelDB's, nor read into memory.
+#[test]
+fn what_an_adoption_has_left_is_not_read() {
+    let fs = MemFs::new();
+    let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+    // Longer than a block each.
+    let value = [b'1'; 5_000];
+    let table = [(&b"first-key"[..], 1, Some(&value[..])), (b"second-key", 2, Some(&value))];
+    made.table(1, 5, "000005.ldb", &table);
+    for name in ["000005.table", "000900.wal", "000901.table", "OPTIONS-000902", "000903.tmp"] {
+        made.file(name, b"junk");
+    }
+    made.file("adopted/000005.ldb", b"junk");
+    made.finish();
+    let before = files(&fs, Path::new(ROOT));
+    let db = open_read_only(ROOT, options(&fs)).unwrap();
+    assert_eq!(entries(&db).len(), 2);
+    assert_eq!(db.verify().unwrap().tables, 1);
+    assert_eq!(files(&fs, Path::new(ROOT)), before);
+
+    // Damage is that of LevelDB's file: it was not copied to make room for its name.
+    let mut damaged = crate::fs::read_all(&fs, &Path::new(ROOT).join("000005.ldb")).unwrap();
+    let at = damaged.windows(10).position(|bytes| bytes == b"second-key").unwrap();
+    damaged[at] ^= 1;
+    put(&fs, "000005.ldb", &damaged);
+    let told = open_read_only(ROOT, options(&fs)).unwrap().verify().unwrap_err().to_string();
+    assert!(told.contains("000005.ldb at offset"), "{told}");
+}
+
+/// What reading in place holds in memory cannot be written to by mistake.
+#[test]
+fn a_database_that_is_read_in_place_takes_no_writes() {
+    let fs = MemFs::new();
+    mixed(&fs);
+    let db = open_read_only(ROOT, options(&fs)).unwrap();
+    assert!(db.put(b"x", b"1").is_err());
+    let inside = format!("{ROOT}/inside");
+    assert!(crate::export::to_leveldb(&db, &Default::default(), &inside).is_err());
+    crate::export::to_leveldb(&db, &Default::default(), "/outside").unwrap();
+    let survey = Survey::read(&options(&fs).fs, Path::new("/outside")).unwrap();
+    assert!(survey.files.iter().any(|file| file.usage == FileUse::Table && file.bytes > 0));
+    assert_eq!(entries(&open_read_only("/outside", options(&fs)).unwrap()), entries(&db));
+}
+
+/// A database as Basho's fork has it: tables in folders, of which level 1 overlaps.
+fn basho(fs: &MemFs) {
+    let mut made = MadeDb::new(fs, Path::new(ROOT), BYTEWISE_NAME);
+    made.table(0, 9, "sst_0/000009.sst", &[(b"a", 9, Some(b"newest"))]);
+    made.table(1, 7, "sst_1/000007.sst", &[(b"a", 5, Some(b"older")), (b"c", 6, None)]);
+    made.table(1, 8, "sst_1/000008.sst", &[(b"b", 7, Some(b"seven")), (b"d", 8, Some(b"eight"))]);
+    made.table(2, 5, "sst_2/000005.sst", &[(b"c", 1, Some(b"gone")), (b"e", 2, Some(b"two"))]);
+    // Where it was before it was moved.
+    made.file("sst_1/000005.sst", b"a copy that is not whole");
+    made.file("sst_6/readme", b"somebody else's");
+    made.finish();
+}
+
+#[test]
+fn tables_in_folders_of_levels_are_adopted_and_stay_there_until_that_is_final() {
+    let fs = MemFs::new();
+    basho(&fs);
+    let before = files(&fs, Path::new(ROOT));
+    let expected = [("a", "newest"), ("b", "seven"), ("d", "eight"), ("e", "two")]
+        .map(|(key, value)| (key.to_string(), value.to_string()));
+    assert_eq!(entries(&open_read_only(ROOT, options(&fs)).unwrap()), expected);
+    assert_eq!(files(&fs, Path::new(ROOT)), before);
+
+    adopt(ROOT, &options(&fs)).unwrap();
+    let db = Db::open(ROOT, options(&fs)).unwrap();
+    assert_eq!(entries(&db), expected);
+    db.compact_range(None, None).unwrap();
+    drop(db);
+    roll_back(ROOT, &options(&fs)).unwrap();
+    assert_eq!(files(&fs, Path::new(ROOT)), before);
+
+    adopt(ROOT, &options(&fs)).unwrap();
+    commit(ROOT, &options(&fs)).unwrap();
+    assert_eq!(entries(&Db::open(ROOT, options(&fs)).unwrap()), expected);
+    let left: Vec<String> = files(&fs, Path::new(ROOT)).into_iter().map(|(name, _)| name).collect();
+    let of_levels: Vec<_> = left.iter().filter(|name| name.contains("sst_")).collect();
+    assert!(of_levels.iter().all(|name| name.contains("sst_6")), "{of_levels:?}");
+}
+
+#[test]
+fn entries_that_expire_are_refused_by_name() {
+    let fs = MemFs::new();
+    let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+    made.table(2, 5, "sst_2/000005.sst", &[(b"a", 1, Some(b"1"))]);
+    made.edit.expires = true;
+    made.finish();
+    let before = files(&fs, Path::new(ROOT));
+    let told = adopt(ROOT, &options(&fs)).unwrap_err().to_string();
+    assert!(told.contains("expire"), "{told}");
+    assert_eq!(files(&fs, Path::new(ROOT)), before);
+}
