@@ -147,6 +147,8 @@ struct LogsState {
     spares_max: usize,
     /// Sequence number -> how many pins keep the log from there on.
     pins: BTreeMap<SequenceNumber, usize>,
+    /// The first sequence number that is written here: until then there is no segment.
+    opened_at: SequenceNumber,
     /// Segments below this matter to no family.
     needed_from: u64,
     /// The file of a segment below this is not used again.
@@ -189,6 +191,11 @@ impl Logs {
             last.sealed_bytes = Some(sealed.bytes);
         }
         state.live.push_back(LiveSegment { number, first_sequence, sealed_bytes: None });
+    }
+
+    /// The log goes on after `last`.
+    pub(crate) fn begin_after(&self, last: SequenceNumber) {
+        self.state.lock().opened_at = SEQUENCE_MAX.min(last + 1);
     }
 
     /// Removes the files that were kept to be used again.
@@ -289,7 +296,7 @@ impl Logs {
         sequence: SequenceNumber,
     ) -> (SequenceNumber, Vec<SegmentPlace>) {
         let state = self.state.lock();
-        let kept_from = state.live.front().map_or(SequenceNumber::MAX, |s| s.first_sequence);
+        let kept_from = state.live.front().map_or(state.opened_at, |s| s.first_sequence);
         // A segment is of interest unless the next one begins at or below.
         let passed = state.live.iter().skip(1).take_while(|s| s.first_sequence <= sequence).count();
         let place = |segment: &LiveSegment| SegmentPlace {

@@ -1,8 +1,8 @@
 //! Opening: lock, manifest, log, and what a crash left behind.
 //!
 //! lock -> manifest -> options fit? -> log sound? -> (from here on files
-//! change:) new manifest -> log replayed into tables -> new log -> leftovers
-//! removed
+//! change:) new manifest -> log replayed into tables -> leftovers removed; the
+//! first write begins a segment of the log
 //!
 //! Invariant: everything that can refuse an open is looked at before the first
 //! file but the lock file is changed.
@@ -85,10 +85,16 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     notes.extend(recovered.torn_note());
     check_tables(&*fs, directory, &recovered.state)?;
     let found = replay::check(&fs, directory, &recovered, Access::ReadWrite)?;
-    // CURRENT may have been renamed by a process that was killed before it could
-    // sync the directory: the name must last before there is a second manifest.
-    fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))?;
-    let Recovered { state, identity, .. } = recovered;
+    let Recovered { mut state, identity, .. } = recovered;
+    if identity.predecessor == FileId(0) {
+        // The first CURRENT may have been named by a process that was killed before it
+        // could sync the directory: the name must last before there is a second manifest.
+        let synced = fs.sync_directory(directory);
+        synced.map_err(|error| Error::io(directory, "sync directory", error))?;
+    }
+    if found.is_empty {
+        replay::leave_behind(&mut state);
+    }
     notes.extend(found.note());
     let engine =
         Opening::new(directory, options, file_limit, scheduler, state, notes)?.begin(identity)?;

@@ -31,7 +31,8 @@ pub(crate) struct CheckedLog {
     first_live: u64,
     segments: Vec<(u64, PathBuf)>,
     predecessor: Option<Predecessor>,
-    is_empty: bool,
+    /// Whether no batch is in it.
+    pub(crate) is_empty: bool,
     cut: Option<Cut>,
 }
 
@@ -135,18 +136,37 @@ fn check_record(place: Place<'_>, state: &State, record: Record<'_>) -> Result<(
     }
 }
 
-/// Replays into tables, installs them and begins a new log.
+/// Makes `state` one that needs none of the segments there are. It is what a new
+/// manifest begins with where the log holds nothing: no edit has to say it then.
+pub(crate) fn leave_behind(state: &mut State) {
+    let next = state.next_file_number;
+    state.families.values_mut().for_each(|family| family.log_number = next);
+}
+
+/// Replays into tables, where there is something to replay. The log goes on after
+/// the segments that there are; the first write begins one.
 pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> {
     let mut commit = engine.commit.lock();
-    let created = Mutex::new(Vec::new());
-    let mut replay = Replay::new(engine, &mut commit);
     if !log.is_empty {
-        let written = replay.run(log, &mut |replay| replay.write_full(&created));
-        let written = written.and_then(|()| replay.write_all(&created));
-        if let Err(error) = written {
-            engine.remove_tables(&created.lock());
-            return Err(error);
-        }
+        install(engine, &mut commit, log)?;
+    }
+    engine.shared.visible.publish(commit.last_sequence);
+    if engine.logging {
+        commit.log = Some(ActiveLog::after(log.predecessor, &engine.logs.sealed));
+        engine.logs.begin_after(commit.last_sequence);
+    }
+    Ok(())
+}
+
+/// Writes what the log holds to tables, and installs these.
+fn install(engine: &Arc<Engine>, commit: &mut CommitState, log: &CheckedLog) -> Result<()> {
+    let created = Mutex::new(Vec::new());
+    let mut replay = Replay::new(engine, commit);
+    let written = replay.run(log, &mut |replay| replay.write_full(&created));
+    let written = written.and_then(|()| replay.write_all(&created));
+    if let Err(error) = written {
+        engine.remove_tables(&created.lock());
+        return Err(error);
     }
     let mut edit = replay.edit;
     // Whatever the log held is in the tables of this edit.
@@ -159,13 +179,7 @@ pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> 
         if let Some(family) = engine.families.load().get(FamilyId(id)) {
             family.views.install(Arc::clone(version), &[]);
         }
-    })?;
-    engine.shared.visible.publish(commit.last_sequence);
-    if engine.logging {
-        commit.log = Some(ActiveLog::after(log.predecessor, &engine.logs.sealed));
-        engine.rotate_log(&mut commit)?;
-    }
-    Ok(())
+    })
 }
 
 /// Replays into memtables only.

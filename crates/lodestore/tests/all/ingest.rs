@@ -476,6 +476,29 @@ fn the_log_as_a_source_tells_of_ingested_tables() {
     }
 }
 
+/// The same where nothing was written since opening: there is no segment then.
+#[test]
+fn a_database_without_a_log_tells_of_ingested_tables() {
+    let fs = MemFs::new();
+    let options = options(&fs);
+    Db::open("db", options.clone()).unwrap().put(b"a", b"1").unwrap();
+    let db = Db::open("db", options.clone()).unwrap();
+    let _pin = db.pin_log(1);
+    let since = |sequence| match db.updates_since(sequence) {
+        Ok(mut updates) => updates.next().map(|update| update.map(|(first, _)| first)),
+        Err(error) => Some(Err(error)),
+    };
+    assert!(since(2).is_none(), "there is nothing new");
+    puts("t", &options, 0..10, "1");
+    db.ingest(&["t"], &copied()).unwrap();
+    assert!(matches!(since(1), Some(Err(Error::Missing { .. }))), "it is in a table");
+    assert!(matches!(since(2), Some(Err(Error::Missing { .. }))), "that was ingested");
+    assert!(since(3).is_none());
+    db.put(b"b", b"1").unwrap();
+    assert!(matches!(since(2), Some(Err(Error::Missing { .. }))), "that was ingested");
+    assert!(matches!(since(3), Some(Ok(3))));
+}
+
 /// A checkpoint has what was ingested, and goes on being written to.
 #[test]
 fn a_checkpoint_has_ingested_tables() {

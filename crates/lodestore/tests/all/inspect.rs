@@ -285,6 +285,7 @@ fn a_manifest_is_read_by_itself() {
 fn a_survey_tells_what_each_file_is_for() {
     let place = with_a_table();
     let db = place.open();
+    db.put(b"key", b"value").unwrap();
     place.write(&Path::new(DIRECTORY).join("999999.table"), b"leftover");
     place.write(&Path::new(DIRECTORY).join("notes.txt"), b"mine");
     let survey = place.survey();

@@ -252,22 +252,37 @@ fn foreign_files_are_left_alone() -> Result<(), Error> {
     Ok(())
 }
 
+fn logs(directory: &TempDir) -> Vec<String> {
+    let names = OsFs::new().list(directory.path()).expect("it is there");
+    names.into_iter().filter(|name| name.ends_with(".wal")).collect()
+}
+
+/// Whoever only reads leaves no segment behind, and none that was empty is kept.
+#[test]
+fn a_database_that_nobody_writes_to_has_no_log() -> Result<(), Error> {
+    let directory = TempDir::new("no-log");
+    let options = Options { create_if_missing: true, ..Options::default() };
+    drop(Db::open(directory.path(), options.clone())?);
+    assert!(logs(&directory).is_empty());
+    Db::open(directory.path(), options.clone())?.put(b"key", b"value")?;
+    assert_eq!(logs(&directory).len(), 1);
+    for _ in 0..2 {
+        let db = Db::open(directory.path(), options.clone())?;
+        assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
+        assert!(logs(&directory).is_empty(), "what it held is in a table");
+    }
+    Ok(())
+}
+
 /// Whoever opens it next need not look through the room that was asked for ahead.
 #[test]
 fn the_log_of_a_closed_database_ends_where_its_last_record_does() -> Result<(), Error> {
     let directory = TempDir::new("closed-log");
-    for value in [None, Some(b"value")] {
-        let options = Options { create_if_missing: true, ..Options::default() };
-        let db = Db::open(directory.path(), options)?;
-        value.map_or(Ok(()), |value| db.put(b"key", value))?;
-        drop(db);
-        let fs = OsFs::new();
-        let names = fs.list(directory.path()).expect("it is there");
-        let log = names.iter().filter(|name| name.ends_with(".wal")).max().expect("there is one");
-        let path = directory.path().join(log);
-        let end = LogFile::open(&fs, &path)?.end()?.offset;
-        assert_eq!(fs.length(&path).expect("it is there"), end, "{value:?}");
-    }
+    let options = Options { create_if_missing: true, ..Options::default() };
+    Db::open(directory.path(), options)?.put(b"key", b"value")?;
+    let (fs, path) = (OsFs::new(), directory.path().join(&logs(&directory)[0]));
+    let end = LogFile::open(&fs, &path)?.end()?.offset;
+    assert_eq!(fs.length(&path).expect("it is there"), end);
     let db = Db::open(directory.path(), Options::default())?;
     assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
     Ok(())

@@ -333,7 +333,7 @@ impl Sample {
             End::NeverSynced => (killed, 0),
             End::Closed => (read_files(&fs), BATCHES),
         };
-        let newest = newest_log(&files);
+        let newest = newest_log(&files).expect("batches are in it");
         let foreign_logs = vec![foreign_log(&Files::new(), &newest)?, foreign_log(&copy, &newest)?];
         Ok(Sample { files, witnessed, states, batches, keys, older_manifests, foreign_logs })
     }
@@ -386,7 +386,7 @@ fn foreign_log(files: &Files, wanted: &str) -> Result<Vec<u8>> {
         // Each change of the options takes a file number.
         (0..skipped)
             .try_for_each(|i| db.set_options(&[("log_bytes_max", &format!("{}GiB", i + 2))]))?;
-        while newest_log(&read_files(&fs)).as_str() < wanted {
+        while newest_log(&read_files(&fs)).as_deref() < Some(wanted) {
             db.put(&key(2), b"of another")?;
             // An edit of the manifest: a copy's log that is no further than where our
             // manifest begins can't be told from one of ours.
@@ -402,6 +402,6 @@ fn foreign_log(files: &Files, wanted: &str) -> Result<Vec<u8>> {
     panic!("no other database has a log {wanted}");
 }
 
-fn newest_log(files: &Files) -> String {
-    files.keys().rfind(|name| name.ends_with(".wal")).expect("there is one").clone()
+fn newest_log(files: &Files) -> Option<String> {
+    files.keys().rfind(|name| name.ends_with(".wal")).cloned()
 }
