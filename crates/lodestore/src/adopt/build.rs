@@ -210,8 +210,9 @@ impl<'a> Build<'a> {
         };
         let path = filename::log_path(self.directory, number);
         let mut segment = SegmentWriter::create(fs, &path, &header, None, Room::AsNeeded)?;
+        let mut next = 0;
         for log in logs {
-            logs::visit(&**fs, log, &mut |record| {
+            logs::visit(&**fs, log, &mut next, &mut |record| {
                 segment.append(record).map(|_| ()).map_err(Failure::into_error)
             })?;
         }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Fs};
 use crate::key::{SequenceNumber, Trailer, trailer};
 use crate::leveldb::decode_batch;
+use crate::leveldb::directory::LevelDb;
 use crate::leveldb::log::Records;
 
 /// One entry of a log.
@@ -24,15 +25,16 @@ pub(super) struct Log {
     pub(super) name: String,
 }
 
-/// Reads a log.
+/// Reads a log. No record of it has a number below `next`, nor below that of one
+/// before it; `next` is the lowest that the next log may begin with then.
 ///
 /// # Errors
 /// `Corruption` if there is damage before its end, which LevelDB would pass
-/// over in silence; `Io`.
-pub(super) fn read(fs: &dyn Fs, path: &Path) -> Result<Log> {
+/// over in silence, or if numbers go back; `Io`.
+pub(super) fn read(fs: &dyn Fs, path: &Path, next: &mut SequenceNumber) -> Result<Log> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut log = Log { name, ..Log::default() };
-    log.torn_at = visit(fs, path, &mut |record| {
+    log.torn_at = visit(fs, path, next, &mut |record| {
         log.take(&decode_batch(record).expect("it was visited because it can be decoded"));
         Ok(())
     })?;
@@ -47,18 +49,41 @@ pub(super) fn read(fs: &dyn Fs, path: &Path) -> Result<Log> {
 pub(super) fn visit(
     fs: &dyn Fs,
     path: &Path,
+    next: &mut SequenceNumber,
     visit: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<Option<u64>> {
     let bytes = fs::read_all(fs, path).map_err(|error| Error::io(path, "read", error))?;
     let mut records = Records::new(&bytes);
     loop {
-        let next = records.next();
-        let next =
-            next.map_err(|damage| Error::corruption(path, damage.offset, damage.what.text()))?;
-        let Some((record, offset)) = next else { return Ok(records.torn_at()) };
-        decode_batch(record).map_err(|what| Error::corruption(path, offset, what))?;
+        let record = records.next();
+        let record =
+            record.map_err(|damage| Error::corruption(path, damage.offset, damage.what.text()))?;
+        let Some((record, offset)) = record else { return Ok(records.torn_at()) };
+        let wrong = |what: &str| Error::corruption(path, offset, what);
+        let batch = decode_batch(record).map_err(|what| wrong(&what))?;
+        if batch.sequence() < *next {
+            return Err(wrong("sequence numbers go back"));
+        }
+        *next = batch.sequence() + u64::from(batch.sequence_count());
         visit(record)?;
     }
+}
+
+/// The newest number that an entry of a table may have: the manifest's last, unless the
+/// logs, which hold what is newer than all tables, begin before that.
+///
+/// # Errors
+/// `Io`. Damage is for whoever reads the logs.
+pub(super) fn newest_in_tables(fs: &dyn Fs, database: &LevelDb) -> Result<SequenceNumber> {
+    let newest = database.state.last_sequence;
+    for (_, path) in &database.logs {
+        let bytes = fs::read_all(fs, path).map_err(|error| Error::io(path, "read", error))?;
+        if let Ok(Some((record, _))) = Records::new(&bytes).next() {
+            let first = decode_batch(record).map_or(0, |batch| batch.sequence());
+            return Ok(newest.min(first.saturating_sub(1)));
+        }
+    }
+    Ok(newest)
 }
 
 impl Log {

@@ -90,7 +90,8 @@ pub fn adopt(directory: impl AsRef<Path>, options: &Options) -> Result<Adopted> 
     let options = &with_order(&database, options)?;
     let order = options.family_options(db::DEFAULT_NAME).order.clone();
     let tables = Tables::read(&**fs, directory, &database, &order, Placing::FromTheBottom)?;
-    let logs = database.logs.iter().map(|(_, path)| logs::read(&**fs, path));
+    let mut next = 0;
+    let logs = database.logs.iter().map(|(_, path)| logs::read(&**fs, path, &mut next));
     let logs = logs.collect::<Result<Vec<_>>>()?;
     let built = place
         .keep_original(&database)

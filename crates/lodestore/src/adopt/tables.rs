@@ -2,7 +2,7 @@
 //!
 //! What LevelDB's manifest does not say is read or bounded: sequence numbers of
 //! level 0 are read, since the order there follows from them; a deeper table
-//! may have any up to the database's last.
+//! may have any that is older than the logs.
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ use crate::leveldb::edit::LevelDbTable;
 use crate::table::leveldb_meta;
 use crate::table::meta::TableMeta;
 use crate::version::ends_before;
+
+use super::logs;
 
 /// A LevelDB table that was opened and found usable.
 pub(super) struct Foreign {
@@ -64,10 +66,11 @@ impl Tables {
             Placing::FromTheBottom => BOTTOM - database.deepest(),
             Placing::AsLevelDb => 0,
         };
+        let newest = logs::newest_in_tables(fs, database)?;
         for (level, table) in database.state.tables.values() {
             let path = directory.join(database.table_name(table.number));
             let level = if *level == 0 { 0 } else { level + down };
-            let foreign = open(fs, path, level, table, database.state.last_sequence, order)?;
+            let foreign = open(fs, path, level, table, newest, order)?;
             levels[level].push(foreign);
         }
         let mut tables = Tables::default();
@@ -131,16 +134,20 @@ fn open(
     path: PathBuf,
     level: usize,
     table: &LevelDbTable,
-    last_sequence: SequenceNumber,
+    newest: SequenceNumber,
     order: &KeyOrder,
 ) -> Result<Foreign> {
-    let meta = leveldb_meta(table, last_sequence, order);
-    let mut meta = meta.map_err(|what| Error::corruption(&path, 0, what))?;
+    let wrong = |what| Error::corruption(&path, 0, what);
+    let mut meta = leveldb_meta(table, newest, order).map_err(wrong)?;
     let file = fs.open(&path).map_err(|error| Error::io(&path, "open", error))?;
     let opened = TableFile::of(file, &path, &meta, order.clone())?;
     match level {
         0 => count(&opened, &mut meta)?,
         _ => meta.entries = opened.estimated_entries()?,
+    }
+    // Of a deeper table only verification looks at all of them.
+    if meta.sequence_max > newest {
+        return Err(wrong("it has an entry that is newer than the manifest or the logs say"));
     }
     Ok(Foreign { path, level, meta, table: opened })
 }

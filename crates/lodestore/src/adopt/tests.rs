@@ -4,9 +4,11 @@
 use std::path::Path;
 
 use crate::db::Db;
+use crate::error::Result;
 use crate::fs::{Fs, MemFs};
 use crate::inspect::{FileUse, Survey, TableFile, find};
 use crate::key::{BYTEWISE_NAME, KeyOrder};
+use crate::leveldb::log;
 use crate::leveldb::testing::MadeDb;
 use crate::options::Options;
 use crate::sync::Arc;
@@ -84,6 +86,54 @@ fn tables_that_share_keys_are_read_and_adopted() {
     check(&Db::open(ROOT, options(&fs)).unwrap());
     roll_back(ROOT, &options(&fs)).unwrap();
     assert_eq!(files(&fs, Path::new(ROOT)), before);
+}
+
+/// A log of batches of one put each: their numbers, and the key that all have.
+fn log_of(numbers: &[u64], key: u8) -> Vec<u8> {
+    let mut file = Vec::new();
+    for number in numbers {
+        let put = [1, 0, 0, 0, 1, 1, key, 1, b'v'];
+        log::append(&mut file, &[&number.to_le_bytes()[..], &put].concat());
+    }
+    file
+}
+
+/// LevelDB takes them as they come: what is newest would be another entry for a lookup
+/// than for a walk.
+#[test]
+fn logs_whose_numbers_go_back_are_refused() {
+    let with = |level, logs: &[&[u64]], key| {
+        let fs = MemFs::new();
+        let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+        let table = [(&b"a"[..], 5, Some(&b"a"[..])), (b"b", 8, Some(b"b")), (b"c", 6, None)];
+        made.table(level, 5, "000005.ldb", &table);
+        for (index, numbers) in logs.iter().enumerate() {
+            made.file(&format!("{:06}.log", 1_001 + index), &log_of(numbers, key));
+        }
+        made.finish();
+        let before = files(&fs, Path::new(ROOT));
+        let in_place = open_read_only(ROOT, options(&fs)).and_then(|db| db.verify());
+        assert_eq!(files(&fs, Path::new(ROOT)), before);
+        let adopted = adopt(ROOT, &options(&fs)).and_then(|_| {
+            let db = Db::open(ROOT, options(&fs))?;
+            db.verify()
+        });
+        let told = |result: Result<_>| result.err().map_or("sound".to_string(), |e| e.to_string());
+        [told(in_place), told(adopted)]
+    };
+    for told in with(1, &[&[9, 10], &[11]], b'b') {
+        assert_eq!(told, "sound");
+    }
+    for told in with(1, &[&[9, 11, 10]], b'b').into_iter().chain(with(1, &[&[9], &[9]], b'x')) {
+        assert!(told.contains(".log at offset") && told.contains("go back"), "{told}");
+    }
+    // The table of level 0 is read for its age, a deeper one only when it is verified.
+    for told in with(0, &[&[], &[8]], b'b') {
+        assert!(told.contains("000005.ldb at offset 0: it has an entry that is newer"), "{told}");
+    }
+    for told in with(1, &[&[8]], b'b') {
+        assert!(told.contains("000005"), "{told}");
+    }
 }
 
 /// LevelDB may have it open and remove a table that it has compacted: who reads the

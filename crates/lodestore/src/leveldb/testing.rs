@@ -70,8 +70,15 @@ impl<'a> MadeDb<'a> {
 
     /// Writes the manifest, and names it.
     pub(crate) fn finish(self) {
+        self.finish_after(&[]);
+    }
+
+    /// The same with what came to pass later.
+    pub(crate) fn finish_after(self, later: &[Edit]) {
         let mut manifest = Vec::new();
-        log::append(&mut manifest, &self.edit.encode());
+        for edit in [&self.edit].into_iter().chain(later) {
+            log::append(&mut manifest, &edit.encode());
+        }
         self.file("MANIFEST-000001", &manifest);
         self.file("CURRENT", b"MANIFEST-000001\n");
         self.file("LOCK", b"");

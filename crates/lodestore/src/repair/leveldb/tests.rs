@@ -6,6 +6,7 @@ use crate::cursor::Cursor;
 use crate::fs::{Fs, MemFs};
 use crate::key::{BYTEWISE_NAME, KeyOrder, Kind, kind_of, sequence_of};
 use crate::leveldb::directory::LevelDb;
+use crate::leveldb::edit::Edit;
 use crate::leveldb::testing::MadeDb;
 use crate::options::Options;
 use crate::repair::Repair;
@@ -104,6 +105,23 @@ fn with_a_manifest_tables_keep_their_names_and_levels() {
     ]
     .map(|(level, name, key, sequence)| (level, name.to_string(), key.to_string(), sequence));
     assert_eq!(found, expected);
+}
+
+/// What a compaction has used up stays away also where the manifest's end may be lost;
+/// a table that was moved to another level, which the manifest tells as a deletion and
+/// an addition, is there still.
+#[test]
+fn a_moved_table_is_not_out_of_use() {
+    let fs = MemFs::new();
+    let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+    made.table(0, 4, "000004.ldb", &[(b"a", 1, Some(b"used up"))]);
+    made.table(0, 5, "000005.ldb", &[(b"b", 2, Some(b"moved"))]);
+    made.file("000009.ldb", b"a table that the manifest does not know");
+    let (_, moved) = made.edit.added[1].clone();
+    let later = Edit { deleted: vec![(0, 4), (0, 5)], added: vec![(1, moved)], ..Edit::default() };
+    made.finish_after(&[later]);
+    let keys: Vec<String> = repaired(&fs).into_iter().map(|(_, _, key, _, _)| key).collect();
+    assert_eq!(keys, ["b"]);
 }
 
 #[test]
