@@ -32,9 +32,11 @@ pub(crate) struct Versions {
 }
 
 struct Inner {
-    /// `None` if it failed, or was opened for reading: the next edit begins a
-    /// new one.
+    /// `None` if it failed, or is that of an earlier opening: the next edit begins
+    /// a new one.
     manifest: Option<Manifest>,
+    /// Whether the one in use is that of an earlier opening.
+    is_inherited: bool,
     /// Of the manifest in use.
     identity: ManifestIdentity,
     /// Without the tables: the versions have these, so that an edit copies
@@ -83,50 +85,53 @@ impl Versions {
         state.next_file_number += 1;
         let manifest = begin_manifest(home, number, &state, &previous)?;
         statistics.add(Counter::ManifestRotations, 1);
-        let next_file_number = AtomicU64::new(state.next_file_number);
-        let edit = AtomicU64::new(manifest.identity().edit);
-        state.clear_tables();
-        Ok(Versions {
-            inner: Mutex::new(Inner {
-                identity: *manifest.identity(),
-                manifest: Some(manifest),
-                frame: state,
-                families,
-                undecided: Vec::new(),
-            }),
-            next_file_number,
-            edit,
-            home: Arc::clone(home),
-            statistics: Arc::clone(statistics),
-        })
+        let identity = *manifest.identity();
+        Ok(Versions::new(home, statistics, state, families, identity, Some(manifest)))
     }
 
-    /// The versions that `state` describes, for reading: the manifest stays as
-    /// it is, and [`Versions::apply`] must not be called.
-    pub(crate) fn read_only(
+    /// The versions that `state` describes. The manifest, which has `identity`, stays as
+    /// it is until the first edit.
+    ///
+    /// # Errors
+    /// `Corruption` if the state contradicts itself.
+    pub(crate) fn inherit(
         home: &Arc<TableHome>,
         statistics: &Arc<Statistics>,
-        mut state: State,
+        state: State,
         identity: ManifestIdentity,
         orders: &BTreeMap<u32, KeyOrder>,
     ) -> Result<Versions> {
         let families = build_families(home, &state, orders)?;
-        let next_file_number = AtomicU64::new(state.next_file_number);
-        let edit = AtomicU64::new(identity.edit);
-        state.clear_tables();
-        Ok(Versions {
+        Ok(Versions::new(home, statistics, state, families, identity, None))
+    }
+
+    /// Without a manifest that takes edits it is that of an earlier opening.
+    fn new(
+        home: &Arc<TableHome>,
+        statistics: &Arc<Statistics>,
+        mut frame: State,
+        families: BTreeMap<u32, Arc<Version>>,
+        identity: ManifestIdentity,
+        manifest: Option<Manifest>,
+    ) -> Versions {
+        frame.clear_tables();
+        let next_file_number = AtomicU64::new(frame.next_file_number);
+        let is_inherited = manifest.is_none();
+        let undecided = Vec::new();
+        Versions {
             inner: Mutex::new(Inner {
-                manifest: None,
+                manifest,
+                is_inherited,
                 identity,
-                frame: state,
+                frame,
                 families,
-                undecided: Vec::new(),
+                undecided,
             }),
             next_file_number,
-            edit,
+            edit: AtomicU64::new(identity.edit),
             home: Arc::clone(home),
             statistics: Arc::clone(statistics),
-        })
+        }
     }
 
     /// A number that no file of this database has or had.
@@ -258,6 +263,17 @@ impl Versions {
         self.rotate_to(&mut inner, state, edit)
     }
 
+    /// Begins a manifest, unless one was begun since the opening. What will refer to the
+    /// manifest in use must not mean one that a copy of the directory has too.
+    pub(crate) fn begin_own(&self) -> Result<()> {
+        let mut inner = self.inner.lock();
+        if !inner.is_inherited {
+            return Ok(());
+        }
+        let (state, edit) = (inner.whole(&inner.frame, &[]), inner.identity.edit);
+        self.rotate_to(&mut inner, state, edit)
+    }
+
     /// Syncs the names of new tables: their content is synced when they are
     /// finished. Tables that only move have their names.
     fn make_tables_durable(&self, edit: &VersionEdit) -> Result<()> {
@@ -312,6 +328,7 @@ impl Versions {
         inner.identity = *manifest.identity();
         self.edit.store(inner.identity.edit, Ordering::Release);
         inner.manifest = Some(manifest);
+        inner.is_inherited = false;
         self.statistics.add(Counter::ManifestRotations, 1);
         // What stays behind is removed by the next open.
         let _ = self.home.fs.remove(&old);
@@ -400,6 +417,13 @@ fn begin_manifest(
     state: &State,
     previous: &ManifestIdentity,
 ) -> Result<Manifest> {
+    if previous.predecessor == FileId(0) {
+        // CURRENT may have been named for the first time by a process that was killed
+        // before it could sync the directory: the name must last before there is a
+        // second manifest.
+        let synced = home.fs.sync_directory(&home.directory);
+        synced.map_err(|error| Error::io(&home.directory, "sync directory", error))?;
+    }
     let identity = ManifestIdentity {
         number,
         id: FileId(home.scheduler.random_u128()),
@@ -407,5 +431,5 @@ fn begin_manifest(
         created_unix_seconds: home.scheduler.unix_seconds(),
         ..*previous
     };
-    Manifest::create(&home.fs, &home.directory, identity, state)
+    Manifest::create_apart(&home.fs, &home.directory, identity, state)
 }

@@ -328,6 +328,7 @@ impl Engine {
     /// # Errors
     /// `Io`: nothing is lost, and the next write tries again.
     pub(crate) fn rotate_log(&self, commit: &mut CommitState) -> Result<()> {
+        self.versions.begin_own()?;
         let number = self.versions.new_file_number();
         let manifest = self.versions.manifest();
         let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);

@@ -1,8 +1,10 @@
 //! Opening: lock, manifest, log, and what a crash left behind.
 //!
 //! lock -> manifest -> options fit? -> log sound? -> (from here on files
-//! change:) new manifest -> log replayed into tables -> leftovers removed; the
-//! first write begins a segment of the log
+//! change:) new manifest -> log replayed into tables -> leftovers removed
+//!
+//! Where there is nothing to replay or remove, nothing changes: the first write begins
+//! the new manifest, and in any case a segment of the log.
 //!
 //! Invariant: everything that can refuse an open is looked at before the first
 //! file but the lock file is changed.
@@ -85,19 +87,17 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     notes.extend(recovered.torn_note());
     check_tables(&*fs, directory, &recovered.state)?;
     let found = replay::check(&fs, directory, &recovered, Access::ReadWrite)?;
+    notes.extend(found.note());
+    let is_settled = recovered.torn.is_none() && is_settled(&*fs, directory, &recovered)?;
     let Recovered { mut state, identity, .. } = recovered;
-    if identity.predecessor == FileId(0) {
-        // The first CURRENT may have been named by a process that was killed before it
-        // could sync the directory: the name must last before there is a second manifest.
-        let synced = fs.sync_directory(directory);
-        synced.map_err(|error| Error::io(directory, "sync directory", error))?;
-    }
     if found.is_empty {
         replay::leave_behind(&mut state);
     }
-    notes.extend(found.note());
-    let engine =
-        Opening::new(directory, options, file_limit, scheduler, state, notes)?.begin(identity)?;
+    let opening = Opening::new(directory, options, file_limit, scheduler, state, notes)?;
+    let engine = match is_settled && !opening.is_described_anew {
+        true => opening.inherit(identity, false)?,
+        false => opening.begin(identity)?,
+    };
     *engine.lock.lock() = Some(lock);
     replay::into_tables(&engine, &found)?;
     remove_leftovers(&engine)?;
@@ -127,7 +127,7 @@ pub(crate) fn open_read_only(
     let (scheduler, threads) = scheduler(&options);
     notes.extend(found.note());
     let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
-        .read_only(identity)?;
+        .inherit(identity, true)?;
     replay::into_memtables(&engine, &found)?;
     tell_opened(&engine);
     Ok((engine, threads))
@@ -230,6 +230,8 @@ struct Opening {
     shared: Arc<Shared>,
     state: State,
     families: Vec<(FamilyId, String, FamilyOptions)>,
+    /// Whether the manifest is to say something else of a family than it does.
+    is_described_anew: bool,
     notes: Vec<String>,
 }
 
@@ -247,9 +249,12 @@ impl Opening {
             state.apply(&created).expect("an empty state takes its first family");
         }
         let mut families = Vec::new();
+        let mut is_described_anew = false;
         for (&id, family) in &mut state.families {
-            let options = options.family_options(&family.descriptor.name);
+            let stored = family.descriptor.clone();
+            let options = options.family_options(&stored.name);
             let options = fit(&mut family.descriptor, options.clone())?;
+            is_described_anew |= stored != family.descriptor;
             families.push((FamilyId(id), family.descriptor.name.clone(), options));
         }
         let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
@@ -285,7 +290,8 @@ impl Opening {
             events: Events::new(options.listener.as_ref()),
             latencies: options.latencies,
         };
-        Ok(Opening { options, file_limit, shared: Arc::new(shared), state, families, notes })
+        let shared = Arc::new(shared);
+        Ok(Opening { options, file_limit, shared, state, families, is_described_anew, notes })
     }
 
     fn orders(&self) -> BTreeMap<u32, KeyOrder> {
@@ -300,12 +306,12 @@ impl Opening {
         Ok(self.engine(versions, false))
     }
 
-    /// The engine on a manifest that stays as it is.
-    fn read_only(self, identity: ManifestIdentity) -> Result<Arc<Engine>> {
+    /// The engine on a manifest that stays as it is, at least until the first edit.
+    fn inherit(self, identity: ManifestIdentity, read_only: bool) -> Result<Arc<Engine>> {
         let (home, statistics) = (&self.shared.home, &self.shared.statistics);
         let state = self.state.clone();
-        let versions = Versions::read_only(home, statistics, state, identity, &self.orders())?;
-        Ok(self.engine(versions, true))
+        let versions = Versions::inherit(home, statistics, state, identity, &self.orders())?;
+        Ok(self.engine(versions, read_only))
     }
 
     fn engine(self, versions: Versions, read_only: bool) -> Arc<Engine> {
@@ -411,29 +417,39 @@ fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<
     Ok(options)
 }
 
-/// Removes files of ours that nothing refers to: what a crash left between
-/// writing a file and naming it in the manifest, or between the end of its use
-/// and its removal.
+/// True if the database is as whoever closed it last left it, and all that it holds is in
+/// tables: opening it then changes nothing, and the manifest there is will do until
+/// something is written.
+fn is_settled(fs: &dyn Fs, directory: &Path, recovered: &Recovered) -> Result<bool> {
+    let Recovered { state, identity, .. } = recovered;
+    let names = list(fs, directory)?.unwrap_or_default();
+    let is_new = state.families.is_empty();
+    Ok(!is_new && !names.iter().any(|name| is_leftover(name, state, identity.number)))
+}
+
+/// True for a file of ours that nothing refers to once the log was replayed: what a crash
+/// left between writing a file and naming it in the manifest, or between the end of its
+/// use and its removal.
+fn is_leftover(name: &str, state: &State, manifest_number: u64) -> bool {
+    let is_table = |number| state.families.values().any(|f| f.tables.contains_key(&number));
+    match filename::parse(name) {
+        Some(FileKind::Table(number)) => !is_table(number),
+        Some(FileKind::Manifest(number)) => number != manifest_number,
+        // What a process that was killed has told of itself is stale.
+        Some(FileKind::Log(_) | FileKind::Temporary(_) | FileKind::Status) => true,
+        Some(FileKind::Options(_) | FileKind::Current | FileKind::Lock) | None => false,
+    }
+}
+
 fn remove_leftovers(engine: &Engine) -> Result<()> {
     let (fs, directory) = (&engine.shared.fs, &engine.shared.directory);
     let names = fs.list(directory).map_err(|error| Error::io(directory, "list", error))?;
     let (state, manifest, _versions) = engine.versions.capture();
-    let is_table = |number| state.families.values().any(|f| f.tables.contains_key(&number));
-    let logs: Vec<u64> = engine.logs.live().iter().map(|segment| segment.number).collect();
     for name in names {
-        let is_used = match filename::parse(&name) {
-            Some(FileKind::Table(number)) => is_table(number),
-            Some(FileKind::Manifest(number)) => number == manifest.number,
-            Some(FileKind::Log(number)) => logs.contains(&number),
-            // What a process that was killed has told of itself is stale.
-            Some(FileKind::Temporary(_) | FileKind::Status) => false,
-            Some(FileKind::Options(number)) => {
-                engine.options_files.lock().found(number);
-                true
-            }
-            Some(FileKind::Current | FileKind::Lock) | None => true,
-        };
-        if !is_used {
+        if let Some(FileKind::Options(number)) = filename::parse(&name) {
+            engine.options_files.lock().found(number);
+        }
+        if is_leftover(&name, &state, manifest.number) {
             let path = directory.join(&name);
             match fs.remove(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -95,14 +95,45 @@ impl Manifest {
         identity: ManifestIdentity,
         state: &State,
     ) -> Result<Manifest> {
+        Manifest::begin(fs, directory, identity, state, &[])
+    }
+
+    /// [`Manifest::create`], with an edit of nothing behind the checkpoint. Its number is
+    /// this manifest's: a log that knows of it is of no copy that went on by itself.
+    pub(crate) fn create_apart(
+        fs: &Arc<dyn Fs>,
+        directory: &Path,
+        identity: ManifestIdentity,
+        state: &State,
+    ) -> Result<Manifest> {
+        let next = identity.edit + 1;
+        let mut manifest = Manifest::begin(
+            fs,
+            directory,
+            identity,
+            state,
+            &[Group { edit: next, flags: 0, bytes: &[] }],
+        )?;
+        manifest.identity.edit = next;
+        Ok(manifest)
+    }
+
+    fn begin(
+        fs: &Arc<dyn Fs>,
+        directory: &Path,
+        identity: ManifestIdentity,
+        state: &State,
+        more: &[Group<'_>],
+    ) -> Result<Manifest> {
         let path = directory.join(filename::manifest_name(identity.number));
         let mut file = fs.create(&path).map_err(|error| Error::io(&path, "create", error))?;
         let header = header::Header::of(&identity).encode();
         file.append(&header).map_err(|error| Error::io(&path, "append", error))?;
         let writer = RecordWriter::new(fs, &path, file, identity.id, header.len() as u64);
         let mut manifest = Manifest { writer, identity, checkpoint_bytes: 0, broken: None };
-        let checkpoint = encode_group(&state.to_checkpoint());
-        manifest.write(identity.edit, FLAG_CHECKPOINT, &checkpoint, PART_BYTES_MAX)?;
+        let bytes = encode_group(&state.to_checkpoint());
+        let checkpoint = Group { edit: identity.edit, flags: FLAG_CHECKPOINT, bytes: &bytes };
+        manifest.write(&[&[checkpoint], more].concat(), PART_BYTES_MAX)?;
         manifest.checkpoint_bytes = manifest.writer.bytes();
         current::install(&**fs, directory, identity.number, identity.id)?;
         Ok(manifest)
@@ -124,7 +155,8 @@ impl Manifest {
         }
         let number = self.identity.edit + 1;
         let bytes = encode_group(group);
-        if let Err(error) = self.write(number, 0, &bytes, part_bytes_max) {
+        let group = Group { edit: number, flags: 0, bytes: &bytes };
+        if let Err(error) = self.write(&[group], part_bytes_max) {
             self.broken = Some(error.clone());
             return Err(error);
         }
@@ -148,22 +180,11 @@ impl Manifest {
         self.bytes() > limit.max(OUTGROWN_BYTES_MIN)
     }
 
-    /// Writes a group in records of at most `part_bytes_max` bytes of it, with
-    /// one write, and syncs.
-    fn write(&mut self, edit: u64, flags: u8, bytes: &[u8], part_bytes_max: usize) -> Result<()> {
-        let parts = bytes.len().div_ceil(part_bytes_max).max(1);
-        let payloads: Vec<Vec<u8>> = (0..parts)
-            .map(|part| {
-                let start = part * part_bytes_max;
-                let end = bytes.len().min(start + part_bytes_max);
-                let more = if part + 1 < parts { FLAG_MORE } else { 0 };
-                let mut payload = Vec::with_capacity(PREFIX_BYTES + end - start);
-                put_u64(&mut payload, edit);
-                payload.push(flags | more);
-                payload.extend_from_slice(&bytes[start..end]);
-                payload
-            })
-            .collect();
+    /// Writes groups in records of at most `part_bytes_max` bytes of them, with one
+    /// write, and syncs.
+    fn write(&mut self, groups: &[Group<'_>], part_bytes_max: usize) -> Result<()> {
+        let payloads: Vec<Vec<u8>> =
+            groups.iter().flat_map(|group| group.payloads(part_bytes_max)).collect();
         let payloads: Vec<&[u8]> = payloads.iter().map(|payload| &payload[..]).collect();
         // Even a failure that was undone ends this manifest: should the
         // machine stop now, the undoing itself may be lost.
@@ -173,6 +194,34 @@ impl Manifest {
         // need not be durable, and the group is good without it.
         let _ = self.writer.append_marker(Kind::Skip, &[]);
         Ok(())
+    }
+}
+
+/// Edits that count wholly or not at all, encoded.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    /// The number of the last one.
+    edit: u64,
+    flags: u8,
+    bytes: &'a [u8],
+}
+
+impl Group<'_> {
+    /// The records that hold it.
+    fn payloads(&self, part_bytes_max: usize) -> Vec<Vec<u8>> {
+        let Group { edit, flags, bytes } = *self;
+        let parts = bytes.len().div_ceil(part_bytes_max).max(1);
+        let payload = |part: usize| {
+            let start = part * part_bytes_max;
+            let end = bytes.len().min(start + part_bytes_max);
+            let more = if part + 1 < parts { FLAG_MORE } else { 0 };
+            let mut payload = Vec::with_capacity(PREFIX_BYTES + end - start);
+            put_u64(&mut payload, edit);
+            payload.push(flags | more);
+            payload.extend_from_slice(&bytes[start..end]);
+            payload
+        };
+        (0..parts).map(payload).collect()
     }
 }
 

@@ -274,6 +274,53 @@ fn a_database_that_nobody_writes_to_has_no_log() -> Result<(), Error> {
     Ok(())
 }
 
+/// A database whose log is empty, with the names of its files.
+fn settled() -> Result<Files, Error> {
+    let fs = MemFs::new();
+    Db::open(DIRECTORY, options(&fs))?.put(b"key", b"value")?;
+    drop(Db::open(DIRECTORY, options(&fs))?);
+    Ok(files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read"))
+}
+
+#[test]
+fn opening_what_needs_no_change_changes_nothing() -> Result<(), Error> {
+    let before = settled()?;
+    let fs = MemFs::new();
+    files::write(&fs, Path::new(DIRECTORY), &before).expect("memory can be written");
+    let read = || files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read");
+    for _ in 0..2 {
+        let db = Db::open(DIRECTORY, options(&fs))?;
+        assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
+        assert_eq!(read(), before);
+        drop(db);
+        assert_eq!(read(), before);
+    }
+    // What a crash has left is removed, by the way that a crash may cut short.
+    files::write(&fs, Path::new(DIRECTORY), &Files::from([("000900.tmp".into(), vec![1])]))
+        .expect("memory can be written");
+    drop(Db::open(DIRECTORY, options(&fs))?);
+    assert!(!read().contains_key("000900.tmp") && read()["CURRENT"] != before["CURRENT"]);
+    Ok(())
+}
+
+/// Nothing was written since, so the manifests of both are the same at first.
+#[test]
+fn a_log_of_a_copy_is_refused() -> Result<(), Error> {
+    let settled = settled()?;
+    let written = |value: &[u8]| -> Result<Files, Error> {
+        let fs = MemFs::new();
+        files::write(&fs, Path::new(DIRECTORY), &settled).expect("memory can be written");
+        Db::open(DIRECTORY, options(&fs))?.put(b"key", value)?;
+        Ok(files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read"))
+    };
+    let (mut one, other) = (written(b"one")?, written(b"two")?);
+    assert!(open(&one).1.is_ok());
+    let log = the_log(&one);
+    one.insert(log.clone(), other[&log].clone());
+    assert!(open(&one).1.is_err_and(|error| error.is_corruption()));
+    Ok(())
+}
+
 /// Whoever opens it next need not look through the room that was asked for ahead.
 #[test]
 fn the_log_of_a_closed_database_ends_where_its_last_record_does() -> Result<(), Error> {
