@@ -91,6 +91,10 @@ pub fn make() -> Corpora {
         for (file, bytes) in &files {
             add_file(&mut corpora, &format!("{name}-{file}"), file, bytes);
         }
+        // Of the four tables the second is compacted, and the third of level 0.
+        for (file, bytes) in tables.iter().skip(1).take(2) {
+            add_parts(&mut corpora, &format!("{name}-{file}"), bytes);
+        }
     }
     add_leveldb(&mut corpora);
     add_texts(&mut corpora);
@@ -122,10 +126,6 @@ fn put(corpora: &mut Corpora, target: &'static str, name: &str, bytes: &[u8]) {
 fn add_file(corpora: &mut Corpora, name: &str, file: &str, bytes: &[u8]) {
     if file.ends_with(".table") {
         put(corpora, "table", name, bytes);
-        // The compacted one and the one of level 0.
-        if file.starts_with("000009") || file.starts_with("000011") {
-            add_parts(corpora, name, bytes);
-        }
     } else if file.ends_with(".wal") {
         put(corpora, "log", name, &archive::squeeze(bytes));
         add_batches(corpora, name, bytes);
