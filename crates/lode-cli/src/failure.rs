@@ -113,6 +113,8 @@ fn advice(error: &Error) -> &'static str {
         Error::Corruption { .. } => {
             "restore from a checkpoint, or see what `lode db repair` can recover"
         }
+        // It says itself what to do.
+        Error::Incompatible { what, .. } if what.contains("`lode ") => "",
         Error::Incompatible { .. } => "use the version of lode that wrote it, or a newer one",
         Error::Stalled { .. } => "try again later: background work is behind",
         Error::Busy { .. } => "wait until the other program has closed it",
@@ -141,6 +143,16 @@ mod tests {
         );
         let missing = Error::Missing { what: "no database".to_string() };
         assert!(matches!(Failure::from(missing), Failure::Error(m) if m.contains("--create")));
+    }
+
+    #[test]
+    fn what_names_a_command_is_not_told_to_look_for_another_version() {
+        let incompatible = |what: &str| {
+            let error = Error::Incompatible { path: "/x".into(), what: what.to_string() };
+            matches!(Failure::from(error), Failure::Error(told) if told.contains("version"))
+        };
+        assert!(incompatible("a format of later"));
+        assert!(!incompatible("`lode adopt` makes it ours"));
     }
 
     /// `lode ... | head` is not an error.
