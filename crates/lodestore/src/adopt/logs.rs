@@ -78,9 +78,10 @@ pub(super) fn newest_in_tables(fs: &dyn Fs, database: &LevelDb) -> Result<Sequen
     let newest = database.state.last_sequence;
     for (_, path) in &database.logs {
         let bytes = fs::read_all(fs, path).map_err(|error| Error::io(path, "read", error))?;
-        if let Ok(Some((record, _))) = Records::new(&bytes).next() {
-            let first = decode_batch(record).map_or(0, |batch| batch.sequence());
-            return Ok(newest.min(first.saturating_sub(1)));
+        if let Ok(Some((record, _))) = Records::new(&bytes).next()
+            && let Ok(batch) = decode_batch(record)
+        {
+            return Ok(newest.min(batch.sequence().saturating_sub(1)));
         }
     }
     Ok(newest)

@@ -136,6 +136,22 @@ fn logs_whose_numbers_go_back_are_refused() {
     }
 }
 
+/// Damage is told of the file that has it.
+#[test]
+fn a_log_that_begins_with_no_batch_is_named() {
+    let fs = MemFs::new();
+    let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+    made.table(0, 5, "000005.ldb", &[(b"a", 5, Some(b"a"))]);
+    let mut file = Vec::new();
+    log::append(&mut file, b"no batch");
+    made.file("001001.log", &file);
+    made.finish();
+    for told in [open_read_only(ROOT, options(&fs)).err(), adopt(ROOT, &options(&fs)).err()] {
+        let told = told.unwrap();
+        assert!(told.is_corruption() && told.to_string().contains("001001.log"), "{told}");
+    }
+}
+
 /// LevelDB may have it open and remove a table that it has compacted: who reads the
 /// database does not miss it.
 #[test]
