@@ -417,13 +417,6 @@ fn begin_manifest(
     state: &State,
     previous: &ManifestIdentity,
 ) -> Result<Manifest> {
-    if previous.predecessor == FileId(0) {
-        // CURRENT may have been named for the first time by a process that was killed
-        // before it could sync the directory: the name must last before there is a
-        // second manifest.
-        let synced = home.fs.sync_directory(&home.directory);
-        synced.map_err(|error| Error::io(&home.directory, "sync directory", error))?;
-    }
     let identity = ManifestIdentity {
         number,
         id: FileId(home.scheduler.random_u128()),

@@ -18,11 +18,18 @@ use crate::tables::TableFile;
 
 use super::retain::{Retain, Verdict};
 
+/// How much is read from one question whether to go on to the next: what takes a
+/// few milliseconds.
+const BYTES_UNASKED_MAX: usize = 1 << 20;
+
 /// Where output goes: opens a table when one is needed, closes it when it is
 /// large enough.
 pub(crate) struct Outputs<'a> {
     /// Creates the next table.
     pub(crate) begin: &'a dyn Fn() -> Result<NewTable>,
+    /// Asked now and then: an error ends the work.
+    go_on: &'a dyn Fn() -> Result<()>,
+    bytes_unasked: usize,
     /// A table is closed at this size.
     pub(crate) table_bytes_max: u64,
     /// Tables of the level below the output: one output table should not
@@ -92,6 +99,8 @@ impl<'a> Outputs<'a> {
     ) -> Outputs<'a> {
         Outputs {
             begin,
+            go_on: &|| Ok(()),
+            bytes_unasked: 0,
             table_bytes_max,
             grandparents,
             order,
@@ -101,6 +110,11 @@ impl<'a> Outputs<'a> {
             open: None,
             finished: Vec::new(),
         }
+    }
+
+    /// Ends with the error of `go_on` soon after that begins to give one.
+    pub(crate) fn while_allowed(self, go_on: &'a dyn Fn() -> Result<()>) -> Outputs<'a> {
+        Outputs { go_on, ..self }
     }
 
     /// Takes in the keys of `part` only.
@@ -126,6 +140,10 @@ impl<'a> Outputs<'a> {
     /// a table may be closed.
     #[inline]
     fn start_key(&mut self, user_key: &[u8]) -> Result<()> {
+        if self.bytes_unasked >= BYTES_UNASKED_MAX {
+            self.bytes_unasked = 0;
+            (self.go_on)()?;
+        }
         let crowded = self.grandparents.pass(user_key, &self.order);
         let Some(open) = &self.open else { return Ok(()) };
         if (open.builder.estimated_bytes() >= self.table_bytes_max || crowded)
@@ -214,6 +232,7 @@ pub(crate) fn write_tables(
             outputs.start_key(user_key)?;
         }
         entries += 1;
+        outputs.bytes_unasked += user_key.len() + cursor.value().len();
         match retain.judge(is_same_key, user_key, cursor.trailer()) {
             Verdict::Keep(trailer) => outputs.keep(cursor, trailer)?,
             Verdict::Drop => {}

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::scheduler::{Lane, Scheduler};
 use crate::stats::Statistics;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::thread::{Panic, catch_panic};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -29,6 +30,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// A database that nothing came to for so long is at rest.
 const REST_DELAY: Duration = Duration::from_secs(5);
 
+/// A database that is open for so long is not one that somebody only looks into.
+const OPENING_DELAY: Duration = Duration::from_secs(1);
+
 /// How often a caller looks whether the last removed file is gone.
 const REMOVAL_PAUSE: Duration = Duration::from_millis(1);
 
@@ -36,6 +40,8 @@ const REMOVAL_PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct Background {
     state: Mutex<BackgroundState>,
     changed: Condvar,
+    /// Set under the lock, once: no job begins any more.
+    is_closing: AtomicBool,
 }
 
 #[derive(Default)]
@@ -64,7 +70,6 @@ pub(crate) struct BackgroundState {
     pub(crate) is_at_rest: bool,
     /// How often something came.
     arrivals: u64,
-    pub(crate) is_closing: bool,
     /// The last failure of a flush that is being retried.
     pub(crate) retrying_flush: Option<Error>,
     /// The last failure of a compaction that is being retried.
@@ -152,6 +157,10 @@ impl Background {
         scheduler.wait_on(&self.changed, &self.state, state, duration)
     }
 
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, BackgroundState> {
         self.state.lock()
     }
@@ -181,7 +190,7 @@ impl Engine {
 
     fn start_flushing(self: &Arc<Self>, state: &mut BackgroundState) {
         if state.is_flushing
-            || state.is_closing
+            || self.background.is_closing()
             || state.groups.is_empty()
             || self.health.check().is_err()
         {
@@ -203,7 +212,7 @@ impl Engine {
         let group = {
             let mut state = self.background.lock();
             let next = state.groups.front().cloned();
-            let stop = state.is_closing || self.health.check().is_err();
+            let stop = self.background.is_closing() || self.health.check().is_err();
             match next {
                 Some(group) if !stop => {
                     state.flushing_since = Some(self.shared.scheduler.now());
@@ -235,6 +244,21 @@ impl Engine {
             Err(error) => self.retry_or_fail(error, |state| &mut state.retrying_flush),
         }
         self.submit_flush();
+    }
+
+    /// Compactions that were due when the database was opened begin at once if they hold
+    /// writers back, and otherwise after a while, or with the first flush: who opens it
+    /// for a moment would have them begun and given up again.
+    pub(crate) fn compact_after_opening(self: &Arc<Self>) {
+        if self.background.lock().compactions_are_behind {
+            return self.start_compactions();
+        }
+        let engine = Arc::downgrade(self);
+        self.shared.scheduler.submit_after(OPENING_DELAY, move || {
+            if let Some(engine) = engine.upgrade() {
+                engine.start_compactions();
+            }
+        });
     }
 
     /// Looks for compactions after tables came from outside.
@@ -271,7 +295,7 @@ impl Engine {
         retrying: impl FnOnce(&mut BackgroundState) -> &mut Option<Error>,
     ) {
         let mut state = self.background.lock();
-        if may_pass(&error) && !state.is_closing {
+        if may_pass(&error) && !self.background.is_closing() {
             self.shared.events.tell(Event::Retried { error: &error });
             *retrying(&mut state) = Some(error);
             self.background.notify();
@@ -302,9 +326,7 @@ impl Engine {
             let lane = if job.plan().level_from == 0 { Lane::Soon } else { Lane::Steady };
             self.shared.scheduler.submit(lane, move || {
                 // It may have waited behind those of other databases.
-                let is_closing = engine.background.lock().is_closing;
-                let run = || if is_closing { Ok(()) } else { engine.run_compaction(&job) };
-                let result = catch_panic(run);
+                let result = catch_panic(|| engine.run_compaction(&job));
                 let result = result.unwrap_or_else(|panic| {
                     Err(Failed::BeforeInstalling(panic_error(panic, "compaction")))
                 });
@@ -315,13 +337,18 @@ impl Engine {
 
     /// False once compactions are to begin no more.
     pub(crate) fn may_compact(&self, state: &BackgroundState) -> bool {
-        !state.is_closing && state.failed_compaction.is_none() && self.health.check().is_ok()
+        !self.background.is_closing()
+            && state.failed_compaction.is_none()
+            && self.health.check().is_ok()
     }
 
     pub(crate) fn finish_compaction(self: &Arc<Self>, job: Job, result: Outcome) {
         let failed = result.is_err();
         match result {
             Ok(()) => {}
+            // Given up, or of no account any more: nothing has changed, and the next
+            // open begins anew.
+            Err(Failed::BeforeInstalling(_)) if self.background.is_closing() => {}
             Err(Failed::BeforeInstalling(error)) if !may_pass(&error) => {
                 self.shared.events.tell(Event::CompactionsStopped { error: &error });
                 self.background.lock().failed_compaction.get_or_insert(error);
@@ -431,9 +458,21 @@ impl Engine {
         }
     }
 
-    /// Lets running jobs end and starts no more.
+    /// # Errors
+    /// Once the database is being closed: what is not needed for that ends.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.background.is_closing() {
+            true => Err(Error::invalid("the database is being closed")),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets a running flush end, has compactions give up, and starts no more.
     pub(crate) fn stop_background(&self) {
-        self.background.lock().is_closing = true;
+        {
+            let _state = self.background.lock();
+            self.background.is_closing.store(true, Ordering::Release);
+        }
         self.limiter.hurry();
         self.wait_until_idle();
     }

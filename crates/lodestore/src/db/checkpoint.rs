@@ -118,6 +118,37 @@ pub(crate) fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     copy(fs, from, to, length)
 }
 
+/// The same for a file whose bytes may not be durable: they are then.
+pub(crate) fn link_or_copy_synced(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
+    if link_synced(fs, from, to)? {
+        return Ok(());
+    }
+    let length = fs.length(from).map_err(|error| Error::io(from, "read length of", error))?;
+    copy(fs, from, to, length)
+}
+
+/// Gives the file `from` the name `to` as well and makes its bytes durable:
+/// whoever wrote it may not have. False if it cannot be linked, or not synced
+/// for want of permission: `to` is not there then.
+pub(crate) fn link_synced(fs: &dyn Fs, from: &Path, to: &Path) -> Result<bool> {
+    let able = fs.capabilities();
+    if !able.hard_links || !able.overwriting || fs.hard_link(from, to).is_err() {
+        return Ok(false);
+    }
+    match fs.overwrite(to) {
+        Ok(mut file) => {
+            file.sync().map_err(|error| Error::io(from, "sync", error))?;
+            file.close().map_err(|error| Error::io(from, "close", error))?;
+            Ok(true)
+        }
+        Err(_) => {
+            // A copy to this name would write over the source.
+            fs.remove(to).map_err(|error| Error::io(to, "remove", error))?;
+            Ok(false)
+        }
+    }
+}
+
 /// Copies the first `bytes` bytes of a file, durably.
 pub(crate) fn copy(fs: &dyn Fs, from: &Path, to: &Path, bytes: u64) -> Result<()> {
     let source = fs.open(from).map_err(|error| Error::io(from, "open", error))?;

@@ -145,6 +145,8 @@ impl Engine {
 
     /// Does what the plan says and installs the result.
     pub(crate) fn run_compaction(self: &Arc<Self>, job: &Job) -> Outcome {
+        // It may have waited behind those of other databases.
+        self.check_open().map_err(Failed::BeforeInstalling)?;
         if job.plan.trivial_move {
             return self.move_tables(job);
         }
@@ -254,7 +256,6 @@ impl Engine {
         let mut retain = Retain::new(basis.snapshots.clone(), below, basis.deletes.clone());
         let tombstones_from = tombstones_from(plan);
         let begin = || {
-            parts.check()?;
             self.let_level0_go_first(job);
             let base = Targets::of(&job.version, &limits(family)).base;
             let place = LevelPlace { level: plan.level_to, base };
@@ -265,10 +266,15 @@ impl Engine {
         let table_bytes = family.options().table_bytes;
         let overlap_bytes_max = limits(family).grandparent_bytes_max();
         let grandparents = Grandparents::new(plan.grandparents.clone(), overlap_bytes_max);
+        let go_on = || {
+            parts.check()?;
+            self.check_open()
+        };
         let outputs = Outputs::new(&begin, table_bytes, grandparents, family.order().clone());
+        let outputs = outputs.while_allowed(&go_on).within(part.clone());
         let operator = family.merge_operator.as_ref();
         let mut cursor = self.input_cursor(job, &basis.read)?;
-        write_tables(&mut cursor, &mut retain, operator, outputs.within(part.clone()))
+        write_tables(&mut cursor, &mut retain, operator, outputs)
     }
 
     fn input_cursor(&self, job: &Job, inputs: &[Vec<Arc<TableFile>>; 2]) -> Result<impl Cursor> {

@@ -13,6 +13,7 @@ use crate::version::{FamilyDescriptor, VersionEdit};
 use super::commit::ActiveMemtable;
 use super::engine::Engine;
 use super::family::{self, DEFAULT_NAME, Families, FamilyCore};
+use super::logs::ActiveLog;
 use super::view::{View, Views};
 
 /// What the manifest knows of a new family.
@@ -52,8 +53,10 @@ impl Engine {
             families_created: vec![descriptor(id, name, &options)],
             ..VersionEdit::default()
         };
-        // Nothing in older segments is this family's.
-        edit.log_numbers.extend(commit.log.as_ref().map(|log| (id.0, log.number())));
+        // Nothing in older segments is this family's; nor where there is no log now, but
+        // one was before.
+        let log = commit.log.as_ref().map(ActiveLog::number);
+        edit.log_numbers.push((id.0, log.unwrap_or_else(|| self.versions.new_file_number())));
         let (table, writer) = Memtable::new(options.order.clone(), &self.shared.memory);
         let mut created = None;
         let orders = BTreeMap::from([(id.0, options.order.clone())]);

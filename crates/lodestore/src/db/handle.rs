@@ -35,9 +35,10 @@ impl Drop for Handle {
 /// An open database. Cloning is cheap, and clones are the same database.
 ///
 /// It stays open while a handle to it, to one of its families, a cursor or
-/// [`Updates`] lives; the last one to go closes it, which waits for running background
-/// work. A `Db` dereferences to its default [`Family`], so that `db.put(..)`
-/// and `db.get(..)` work on that.
+/// [`Updates`] lives; the last one to go closes it, which waits for a running flush.
+/// Compactions that run give up, and begin anew when the database has been open for a
+/// second again, or with the first flush. A `Db` dereferences to its default [`Family`], so that `db.put(..)` and `db.get(..)` work
+/// on that.
 ///
 /// ```
 /// use lodestore::{Db, Options};

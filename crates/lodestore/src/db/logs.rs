@@ -148,7 +148,8 @@ struct LogsState {
     /// Sequence number -> how many pins keep the log from there on.
     pins: BTreeMap<SequenceNumber, usize>,
     /// The first sequence number that is written here: until then there is no segment.
-    opened_at: SequenceNumber,
+    /// `None` where none is written at all.
+    opened_at: Option<SequenceNumber>,
     /// Segments below this matter to no family.
     needed_from: u64,
     /// The file of a segment below this is not used again.
@@ -195,7 +196,7 @@ impl Logs {
 
     /// The log goes on after `last`.
     pub(crate) fn begin_after(&self, last: SequenceNumber) {
-        self.state.lock().opened_at = SEQUENCE_MAX.min(last + 1);
+        self.state.lock().opened_at = Some(SEQUENCE_MAX.min(last + 1));
     }
 
     /// Removes the files that were kept to be used again.
@@ -296,7 +297,8 @@ impl Logs {
         sequence: SequenceNumber,
     ) -> (SequenceNumber, Vec<SegmentPlace>) {
         let state = self.state.lock();
-        let kept_from = state.live.front().map_or(state.opened_at, |s| s.first_sequence);
+        let first = state.live.front().map(|segment| segment.first_sequence);
+        let kept_from = first.or(state.opened_at).unwrap_or(SequenceNumber::MAX);
         // A segment is of interest unless the next one begins at or below.
         let passed = state.live.iter().skip(1).take_while(|s| s.first_sequence <= sequence).count();
         let place = |segment: &LiveSegment| SegmentPlace {

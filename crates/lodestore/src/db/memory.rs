@@ -110,9 +110,9 @@ impl Engine {
     /// Seals the largest memtable, unless a writer is at work: that one sees
     /// for itself that there is too little memory.
     fn flush_largest(self: &Arc<Self>) {
-        let closing = self.background.lock().is_closing;
         if let Some(mut commit) = self.commit.try_lock()
-            && !closing
+            // Asked under the lock, which closing takes before it gives the directory up.
+            && !self.background.is_closing()
             && self.health.check().is_ok()
             && let Some(family) = largest(&commit)
         {

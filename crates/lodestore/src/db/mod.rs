@@ -56,7 +56,7 @@ mod publish;
 mod family_handle;
 mod handle;
 
-pub(crate) use checkpoint::{link_or_copy, prepare_directory, remove_copy};
+pub(crate) use checkpoint::{link_or_copy, link_or_copy_synced, prepare_directory, remove_copy};
 pub use cursor::{DbCursor, Range};
 pub use explain::{
     BlockSource, BlockUse, Explanation, FilterAnswer, Outcome, Place, Searched, VersionMet,

@@ -88,7 +88,13 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     check_tables(&*fs, directory, &recovered.state)?;
     let found = replay::check(&fs, directory, &recovered, Access::ReadWrite)?;
     notes.extend(found.note());
-    let is_settled = recovered.torn.is_none() && is_settled(&*fs, directory, &recovered)?;
+    if recovered.may_be_named_in_passing() {
+        // Whoever made it so may have been killed before the name was durable. It must
+        // last before there are files that nothing but it leads to.
+        let synced = fs.sync_directory(directory);
+        synced.map_err(|error| Error::io(directory, "sync directory", error))?;
+    }
+    let is_settled = is_settled(&*fs, directory, &recovered)?;
     let Recovered { mut state, identity, .. } = recovered;
     if found.is_empty {
         replay::leave_behind(&mut state);
@@ -103,7 +109,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     remove_leftovers(&engine)?;
     engine.lend_memory();
     engine.update_pressure();
-    engine.start_compactions();
+    engine.compact_after_opening();
     engine.publish_by_options();
     engine.keep_options();
     tell_opened(&engine);
@@ -418,13 +424,15 @@ fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<
 }
 
 /// True if the database is as whoever closed it last left it, and all that it holds is in
-/// tables: opening it then changes nothing, and the manifest there is will do until
+/// tables, durably: opening it then changes nothing, and the manifest there is will do until
 /// something is written.
 fn is_settled(fs: &dyn Fs, directory: &Path, recovered: &Recovered) -> Result<bool> {
     let Recovered { state, identity, .. } = recovered;
     let names = list(fs, directory)?.unwrap_or_default();
-    let is_new = state.families.is_empty();
-    Ok(!is_new && !names.iter().any(|name| is_leftover(name, state, identity.number)))
+    // An edit that a killed process left unsynced is seen by who opens next, who must not
+    // lose it when power fails.
+    let is_durable = !state.families.is_empty() && recovered.torn.is_none() && recovered.is_synced;
+    Ok(is_durable && !names.iter().any(|name| is_leftover(name, state, identity.number)))
 }
 
 /// True for a file of ours that nothing refers to once the log was replayed: what a crash

@@ -82,9 +82,11 @@ impl Updates {
             (commit.last_sequence, kept_from, segments, engine.logs.gaps_since(from))
         };
         if from <= until && kept_from > from.max(1) {
-            return Err(Error::missing(format!(
-                "the log from sequence number {from}: it is kept from {kept_from} on"
-            )));
+            let kept = match kept_from {
+                SequenceNumber::MAX => "nothing of it is kept".to_string(),
+                _ => format!("it is kept from {kept_from} on"),
+            };
+            return Err(Error::missing(format!("the log from sequence number {from}: {kept}")));
         }
         Ok(Updates {
             _pin: pin,

@@ -30,19 +30,24 @@ pub(crate) enum Current {
     NameAlone { number: u64 },
 }
 
-/// Makes `CURRENT` name the manifest, durably.
-pub(crate) fn install(fs: &dyn Fs, directory: &Path, number: u64, id: FileId) -> Result<()> {
-    let (temporary, current) =
-        (filename::temporary_path(directory, number), filename::current_path(directory));
+/// Writes, durably, what is to become `CURRENT` to the file that [`install`] renames.
+pub(crate) fn prepare(fs: &dyn Fs, directory: &Path, number: u64, id: FileId) -> Result<()> {
+    let temporary = filename::temporary_path(directory, number);
     let failed = |during: &'static str| {
-        let path = temporary.clone();
-        move |error| Error::io(&path, during, error)
+        let path = &temporary;
+        move |error| Error::io(path, during, error)
     };
     let mut file = fs.create(&temporary).map_err(failed("create"))?;
     file.append(line(number, id).as_bytes()).map_err(failed("append"))?;
     file.sync().map_err(failed("sync"))?;
-    file.close().map_err(failed("close"))?;
-    fs.rename(&temporary, &current).map_err(failed("rename"))?;
+    file.close().map_err(failed("close"))
+}
+
+/// Makes `CURRENT` what was prepared for this manifest, durably.
+pub(crate) fn install(fs: &dyn Fs, directory: &Path, number: u64) -> Result<()> {
+    let temporary = filename::temporary_path(directory, number);
+    let renamed = fs.rename(&temporary, &filename::current_path(directory));
+    renamed.map_err(|error| Error::io(&temporary, "rename", error))?;
     // A rename survives power loss only once its directory is synced.
     fs.sync_directory(directory).map_err(|error| Error::io(directory, "sync directory", error))
 }

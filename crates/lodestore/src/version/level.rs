@@ -58,6 +58,32 @@ pub(crate) struct Level {
     fences: Fences,
 }
 
+/// The order of the tables in a level below 0.
+pub(super) fn in_order(order: &KeyOrder, a: &TableMeta, b: &TableMeta) -> Ordering {
+    let (a, b) = (&a.smallest, &b.smallest);
+    order.compare_entries((&a.user_key, a.trailer), (&b.user_key, b.trailer))
+}
+
+/// Checks that no user key is in two of `tables`, which are in their order.
+///
+/// # Errors
+/// Says which tables overlap.
+pub(super) fn check_apart<'t>(
+    order: &KeyOrder,
+    tables: impl Iterator<Item = &'t TableMeta>,
+) -> Result<(), String> {
+    let mut last: Option<&TableMeta> = None;
+    for behind in tables {
+        if let Some(before) = last
+            && !ends_before(order, before, &behind.smallest.user_key)
+        {
+            return Err(format!("tables {} and {} overlap", before.number, behind.number));
+        }
+        last = Some(behind);
+    }
+    Ok(())
+}
+
 /// The largest user key of each table as a number, so that a lookup compares
 /// whole keys only where these are equal. For bytewise order; empty otherwise
 /// and for level 0.
@@ -125,17 +151,8 @@ impl Level {
         order: &KeyOrder,
         mut tables: Vec<Arc<TableFile>>,
     ) -> Result<Level, String> {
-        let in_order = |a: &TableMeta, b: &TableMeta| {
-            let (a, b) = (&a.smallest, &b.smallest);
-            order.compare_entries((&a.user_key, a.trailer), (&b.user_key, b.trailer))
-        };
-        tables.sort_by(|a, b| in_order(&a.meta, &b.meta));
-        for pair in tables.windows(2) {
-            let (before, behind) = (&pair[0].meta, &pair[1].meta);
-            if !ends_before(order, before, &behind.smallest.user_key) {
-                return Err(format!("tables {} and {} overlap", before.number, behind.number));
-            }
-        }
+        tables.sort_by(|a, b| in_order(order, &a.meta, &b.meta));
+        check_apart(order, tables.iter().map(|table| &table.meta))?;
         let fences = Fences::new(order, &tables);
         Ok(Level::of(tables, fences))
     }

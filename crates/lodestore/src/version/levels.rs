@@ -17,7 +17,7 @@ use crate::key::KeyOrder;
 use crate::table::meta::TableMeta;
 use crate::tables::TableFile;
 use crate::version::edit::VersionEdit;
-use crate::version::level::{Level, ends_before, table_overlaps};
+use crate::version::level::{Level, check_apart, ends_before, in_order, table_overlaps};
 use crate::version::state::FamilyState;
 
 /// Levels of a family: 0 to 6.
@@ -59,6 +59,24 @@ impl Version {
             version.set_level(level, tables)?;
         }
         Ok(version)
+    }
+
+    /// Checks, without a table's file, what [`Version::from_state`] does.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn check_state(order: &KeyOrder, state: &FamilyState) -> Result<(), String> {
+        let mut levels: [Vec<&TableMeta>; LEVELS] = Default::default();
+        for (level, meta) in state.tables.values() {
+            check_bounds(order, meta)?;
+            levels[*level].push(meta);
+        }
+        for (level, tables) in levels.iter_mut().enumerate().skip(1) {
+            tables.sort_by(|a, b| in_order(order, a, b));
+            let checked = check_apart(order, tables.iter().copied());
+            checked.map_err(|e| format!("level {level}: {e}"))?;
+        }
+        Ok(())
     }
 
     /// The version after those parts of `edit` that concern `family`.

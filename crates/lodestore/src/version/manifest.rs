@@ -125,17 +125,38 @@ impl Manifest {
         state: &State,
         more: &[Group<'_>],
     ) -> Result<Manifest> {
-        let path = directory.join(filename::manifest_name(identity.number));
-        let mut file = fs.create(&path).map_err(|error| Error::io(&path, "create", error))?;
+        let (number, path) =
+            (identity.number, directory.join(filename::manifest_name(identity.number)));
+        let written = Manifest::write_new(fs, &path, identity, state, more);
+        let prepared = written.and_then(|manifest| {
+            current::prepare(&**fs, directory, number, identity.id).map(|()| manifest)
+        });
+        let manifest = prepared.inspect_err(|_| {
+            // Nothing names them yet, and on a full disk each try would leave two.
+            let _ = fs.remove(&path);
+            let _ = fs.remove(&filename::temporary_path(directory, number));
+        })?;
+        current::install(&**fs, directory, number)?;
+        Ok(manifest)
+    }
+
+    /// Writes the file, durably.
+    fn write_new(
+        fs: &Arc<dyn Fs>,
+        path: &Path,
+        identity: ManifestIdentity,
+        state: &State,
+        more: &[Group<'_>],
+    ) -> Result<Manifest> {
+        let mut file = fs.create(path).map_err(|error| Error::io(path, "create", error))?;
         let header = header::Header::of(&identity).encode();
-        file.append(&header).map_err(|error| Error::io(&path, "append", error))?;
-        let writer = RecordWriter::new(fs, &path, file, identity.id, header.len() as u64);
+        file.append(&header).map_err(|error| Error::io(path, "append", error))?;
+        let writer = RecordWriter::new(fs, path, file, identity.id, header.len() as u64);
         let mut manifest = Manifest { writer, identity, checkpoint_bytes: 0, broken: None };
         let bytes = encode_group(&state.to_checkpoint());
         let checkpoint = Group { edit: identity.edit, flags: FLAG_CHECKPOINT, bytes: &bytes };
         manifest.write(&[&[checkpoint], more].concat(), PART_BYTES_MAX)?;
         manifest.checkpoint_bytes = manifest.writer.bytes();
-        current::install(&**fs, directory, identity.number, identity.id)?;
         Ok(manifest)
     }
 

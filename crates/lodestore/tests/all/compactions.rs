@@ -168,6 +168,70 @@ fn a_failed_part_leaves_nothing_of_the_others() -> Result<(), Error> {
     Ok(())
 }
 
+/// Who closes a database need not wait for a compaction: it gives up, leaves no file,
+/// and begins anew at the next open.
+#[test]
+fn closing_gives_up_a_running_compaction() -> Result<(), Error> {
+    for threads in [1, 3] {
+        let disk = MemFs::new();
+        // No compaction of more than this comes to an end by itself.
+        let slow =
+            Options { background_bytes_per_second: 1 << 10, ..options(Arc::new(disk.clone())) };
+        let mut slow = Options { background_threads: threads, ..slow };
+        slow.family.table_bytes = 256 << 10;
+        let db = Db::open(ROOT, slow.clone())?;
+        for value in 0..2 {
+            for key in 0..4000u32 {
+                db.put(&key.to_be_bytes(), &testkit::random::bytes(1000, value))?;
+            }
+            db.flush()?;
+        }
+        while db.property("lodestore.num-running-compactions").as_deref() != Some("1") {
+            std::thread::yield_now();
+        }
+        let flushed = db.stats().files();
+        drop(db);
+        assert_eq!((flushed, table_files(&disk)), (2, 2), "only what was flushed is left");
+        let read = Db::open_read_only(ROOT, slow.clone())?;
+        assert_eq!(read.stats().levels[0].files, 2, "nothing was compacted");
+        drop(read);
+        let db = Db::open(ROOT, Options { background_bytes_per_second: 0, ..slow })?;
+        db.wait_for_background()?;
+        assert_eq!(db.stats().levels[0].files, 0);
+        assert_eq!(db.range(..).count(), 4000);
+        assert_eq!(table_files(&disk), db.stats().files());
+    }
+    Ok(())
+}
+
+/// Who opens a database for a moment does not have it compacted; who keeps it open does.
+#[test]
+fn compactions_that_are_due_wait_until_a_database_is_open_for_a_while() -> Result<(), Error> {
+    let disk = MemFs::new();
+    let mut many = options(Arc::new(disk.clone()));
+    many.family.level0_slowdown_files = 20;
+    many.family.level0_stop_files = 20;
+    many.family.level0_compaction_files = 20;
+    let db = Db::open(ROOT, many)?;
+    for value in 2..5 {
+        round(&db, value)?;
+    }
+    drop(db);
+    let due = options(Arc::new(disk));
+    // No time passes by itself for a seeded scheduler.
+    let moment = Options { scheduler: Some(Scheduler::seeded(2, 1)), ..due.clone() };
+    for _ in 0..20 {
+        let db = Db::open(ROOT, moment.clone())?;
+        assert_eq!(db.get(&[7])?.as_deref(), Some(&[4; 100][..]));
+        assert_eq!(db.stats().levels[0].files, 3);
+    }
+    let db = Db::open(ROOT, due)?;
+    while db.stats().levels[0].files > 0 {
+        std::thread::yield_now();
+    }
+    db.verify().map(drop)
+}
+
 /// Two databases write no faster together than their limiter says, by the
 /// scheduler's clock, and flushes do not wait for it.
 #[test]

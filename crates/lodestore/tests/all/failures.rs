@@ -428,7 +428,7 @@ fn a_creation_that_is_cut_short_twice_can_be_done_again() {
             let disk = created.kill();
             disk.stop_after(calls);
             let is_open = Db::open(ROOT, options(&disk)).is_ok();
-            for seed in 0..3 {
+            for seed in 0..4 {
                 let left = options(&disk.fork().crash(seed));
                 let again = Db::open(ROOT, left).map(drop);
                 again.unwrap_or_else(|e| panic!("{killed_after}, then {calls} calls: {e}"));

@@ -248,6 +248,17 @@ fn a_replica_follows_the_log() -> Result<(), Error> {
     Ok(())
 }
 
+/// Who only reads a database has no log of it to follow: that is told, and is not an end.
+#[test]
+fn a_database_that_is_only_read_cannot_be_followed() -> Result<(), Error> {
+    let options = in_memory();
+    Db::open("/unfollowed", options.clone())?.put(b"a", b"1")?;
+    let db = Db::open_read_only("/unfollowed", options)?;
+    assert!(matches!(db.updates_since(1), Err(Error::Missing { .. })));
+    assert_eq!(db.updates_since(2)?.count(), 0, "there is nothing new");
+    Ok(())
+}
+
 /// Numbers for people and dashboards are there, under all three prefixes.
 #[test]
 fn a_database_describes_itself() -> Result<(), Error> {

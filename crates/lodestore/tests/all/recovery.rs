@@ -1,8 +1,10 @@
 //! Recovery from files that were cut or changed: the batches that are whole
 //! are there, or a clear error; never anything else.
 
+use lodestore::fs::{Fault, FaultFs, Operation};
 use lodestore::inspect::LogFile;
-use lodestore::{Db, Error, Fs, MemFs, Options, OsFs, WriteOptions};
+use lodestore::{Db, Error, FamilyOptions, Fs, MemFs, Options, OsFs, WriteOptions};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use testkit::files::{self, Files};
@@ -300,6 +302,66 @@ fn opening_what_needs_no_change_changes_nothing() -> Result<(), Error> {
         .expect("memory can be written");
     drop(Db::open(DIRECTORY, options(&fs))?);
     assert!(!read().contains_key("000900.tmp") && read()["CURRENT"] != before["CURRENT"]);
+    Ok(())
+}
+
+/// Behind each edit the manifest tells that it was synced. A process that was killed before
+/// leaves one that power loss may still take: whoever has seen it writes it anew.
+#[test]
+fn an_edit_that_may_not_be_durable_is_written_again() -> Result<(), Error> {
+    let before = settled()?;
+    let manifest = before.keys().find(|name| name.starts_with("MANIFEST")).expect("it is there");
+    for cut in 1..=64 {
+        let mut files = before.clone();
+        let bytes = files.get_mut(manifest).expect("it is there");
+        bytes.truncate(bytes.len() - cut);
+        let fs = MemFs::new();
+        files::write(&fs, Path::new(DIRECTORY), &files).expect("memory can be written");
+        let db = Db::open(DIRECTORY, options(&fs))?;
+        assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
+        let after = files::read(&fs, Path::new(DIRECTORY)).expect("memory can be read");
+        assert!(after["CURRENT"] != before["CURRENT"], "{cut} bytes cut off");
+    }
+    Ok(())
+}
+
+/// On a full disk each failed write would take some of what is left.
+#[test]
+fn a_manifest_that_cannot_be_begun_leaves_no_file() -> Result<(), Error> {
+    let before = settled()?;
+    for on in ["MANIFEST", ".tmp"] {
+        for operation in [Operation::Append, Operation::Sync] {
+            let memory = MemFs::new();
+            files::write(&memory, Path::new(DIRECTORY), &before).expect("memory can be written");
+            let fs = FaultFs::new(Arc::new(memory.clone()));
+            let db = Db::open(DIRECTORY, Options { fs: Arc::new(fs.clone()), ..options(&memory) })?;
+            fs.inject(Fault::new(operation, 1, ErrorKind::StorageFull).on(on).forever());
+            for _ in 0..3 {
+                assert!(db.put(b"key", b"new").is_err(), "{operation:?} of {on}");
+            }
+            assert!(fs.struck() > 0);
+            let after = files::read(&memory, Path::new(DIRECTORY)).expect("memory can be read");
+            assert!(after == before, "{operation:?} of {on}: {:?}", after.keys());
+        }
+    }
+    Ok(())
+}
+
+/// A family that is made while there is no log needs none of those before.
+#[test]
+fn families_can_be_made_while_logging_is_off() -> Result<(), Error> {
+    let fs = MemFs::new();
+    let unlogged = || Options { logging: false, ..options(&fs) };
+    Db::open(DIRECTORY, options(&fs))?.put(b"key", b"value")?;
+    let db = Db::open(DIRECTORY, unlogged())?;
+    db.create_family("more", FamilyOptions::default())?.put(b"key", b"more")?;
+    drop(db);
+    for options in [unlogged(), options(&fs), unlogged()] {
+        let db = Db::open(DIRECTORY, options)?;
+        assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
+        let more = db.family("more").expect("it was made");
+        assert_eq!(more.get(b"key")?.as_deref(), Some(&b"more"[..]));
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::db::checkpoint::copy;
+use crate::db::checkpoint::{copy, link_synced};
 use crate::db::engine::Engine;
 use crate::db::family::FamilyCore;
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ impl Engine {
             let path = filename::table_path(&self.shared.directory, number);
             arrivals.created.push(number);
             let fs = &*self.shared.fs;
-            let linked = options.move_files && link(fs, &source, &path)?;
+            let linked = options.move_files && link_synced(fs, &source, &path)?;
             if !linked {
                 copy_all(fs, &source, &path)?;
             }
@@ -129,28 +129,6 @@ impl Engine {
             let view = family.views.keep();
             view.version.tables().any(|table| table.meta.id == meta.id)
         })
-    }
-}
-
-/// Gives the file `from` the name `to` as well and makes its bytes durable:
-/// whoever wrote it may not have. False if it cannot be linked, or not synced
-/// for want of permission: `to` is not there then.
-fn link(fs: &dyn Fs, from: &Path, to: &Path) -> Result<bool> {
-    let able = fs.capabilities();
-    if !able.hard_links || !able.overwriting || fs.hard_link(from, to).is_err() {
-        return Ok(false);
-    }
-    match fs.overwrite(to) {
-        Ok(mut file) => {
-            file.sync().map_err(|error| Error::io(from, "sync", error))?;
-            file.close().map_err(|error| Error::io(from, "close", error))?;
-            Ok(true)
-        }
-        Err(_) => {
-            // A copy to this name would write over the source.
-            fs.remove(to).map_err(|error| Error::io(to, "remove", error))?;
-            Ok(false)
-        }
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Recovered {
     pub(crate) path: PathBuf,
     /// Bytes at the end that were left out.
     pub(crate) torn: Option<TornTail>,
+    /// Whether the file itself tells that its last edit was synced.
+    pub(crate) is_synced: bool,
     /// Features that must be known to write.
     unknown_read_compatible: u64,
 }
@@ -58,8 +60,15 @@ impl Recovered {
             checkpoint_edit: 0,
             path: filename::current_path(directory),
             torn: None,
+            is_synced: true,
             unknown_read_compatible: 0,
         }
+    }
+
+    /// Whether the directory may never have been synced since `CURRENT` named this
+    /// manifest: each edit behind those that it began with came after that.
+    pub(crate) fn may_be_named_in_passing(&self) -> bool {
+        !self.state.families.is_empty() && self.identity.edit <= self.checkpoint_edit + 1
     }
 
     /// What was left out at the end, in words.
@@ -246,9 +255,13 @@ pub(crate) fn read_manifest(
     let start = HEADER_BYTES as u64;
     let mut records = RecordReader::new(Arc::clone(file), path, id, start, u64::MAX);
     let mut replay = Replay::new(path, &header);
+    let mut last_offset = start;
     let end = loop {
         match records.next()? {
-            Next::Record { offset, payload } => replay.record(offset, payload, visit)?,
+            Next::Record { offset, payload } => {
+                last_offset = offset;
+                replay.record(offset, payload, visit)?;
+            }
             Next::End(end) => break end,
         }
     };
@@ -262,6 +275,7 @@ pub(crate) fn read_manifest(
         checkpoint_edit: header.identity.edit,
         path: path.to_path_buf(),
         torn,
+        is_synced: records.watermark() > last_offset,
         unknown_read_compatible: header.features.read_compatible,
     })
 }
