@@ -22,7 +22,7 @@ use crate::table::meta::TableMeta;
 use crate::table::{TableBuilder, TableFamily, TableSettings};
 use crate::version::edit::VersionEdit;
 use crate::version::state::State;
-use crate::version::{Manifest, ManifestIdentity};
+use crate::version::{Manifest, ManifestIdentity, Version};
 use crate::wal::{Room, SegmentHeader, SegmentWriter};
 
 use super::Adopted;
@@ -233,6 +233,10 @@ impl<'a> Build<'a> {
     }
 
     /// What the manifest begins with.
+    ///
+    /// # Errors
+    /// `Corruption` if no database of ours can be so: one that does not open would be
+    /// neither ours nor LevelDB's.
     fn state(&self) -> Result<State> {
         let family = self.options.family_options(db::DEFAULT_NAME);
         let family = descriptor(FamilyId::DEFAULT, db::DEFAULT_NAME, family);
@@ -248,6 +252,43 @@ impl<'a> Build<'a> {
         let mut state = State::default();
         let contradiction = |what: String| Error::corruption(self.directory, 0, what);
         state.apply(&edit).map_err(contradiction)?;
+        for family in state.families.values() {
+            Version::check_state(self.order, family).map_err(contradiction)?;
+        }
         Ok(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::MemFs;
+    use crate::key::{BYTEWISE_NAME, InternalKey};
+    use crate::leveldb::testing::MadeDb;
+
+    /// A manifest that no opening would take is not written: an error comes before
+    /// anything has changed.
+    #[test]
+    fn levels_that_cannot_be_opened_are_refused() {
+        let (fs, root) = (MemFs::new(), Path::new("/leveldb"));
+        MadeDb::new(&fs, root, BYTEWISE_NAME).finish();
+        let database = LevelDb::read(&fs, root).unwrap();
+        let (options, order) = (Options::default(), KeyOrder::Bytewise);
+        let state = |level, bounds: [[&[u8]; 2]; 2]| {
+            let mut build = Build::new(root, &options, &order, &database);
+            for (number, [first, last]) in (5..).zip(bounds) {
+                let smallest = InternalKey::before(first, 0, &order);
+                let largest = InternalKey::behind(last, 0, &order);
+                let meta = TableMeta { number, smallest, largest, ..TableMeta::default() };
+                build.added.push((level, meta));
+            }
+            build.state().map(|_| ()).map_err(|error| error.to_string())
+        };
+        state(1, [[b"a", b"b"], [b"c", b"d"]]).unwrap();
+        state(0, [[b"a", b"z"], [b"b", b"c"]]).unwrap();
+        let told = state(1, [[b"a", b"z"], [b"b", b"c"]]).unwrap_err();
+        assert!(told.contains("level 1: tables 5 and 6 overlap"), "{told}");
+        let told = state(0, [[b"b", b"a"], [b"c", b"d"]]).unwrap_err();
+        assert!(told.contains("ends before it starts"), "{told}");
     }
 }

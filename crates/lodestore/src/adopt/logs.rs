@@ -8,7 +8,7 @@ use crate::fs::{self, Fs};
 use crate::key::{SequenceNumber, Trailer, trailer};
 use crate::leveldb::decode_batch;
 use crate::leveldb::directory::LevelDb;
-use crate::leveldb::log::Records;
+use crate::leveldb::log::{Damage, Flaw, Records};
 
 /// One entry of a log.
 pub(super) type Entry = (Vec<u8>, Trailer, Vec<u8>);
@@ -55,10 +55,14 @@ pub(super) fn visit(
     let bytes = fs::read_all(fs, path).map_err(|error| Error::io(path, "read", error))?;
     let mut records = Records::new(&bytes);
     loop {
-        let record = records.next();
-        let record =
-            record.map_err(|damage| Error::corruption(path, damage.offset, damage.what.text()))?;
-        let Some((record, offset)) = record else { return Ok(records.torn_at()) };
+        let (record, offset) = match records.next() {
+            Ok(None) => return Ok(records.torn_at()),
+            Ok(Some(found)) => found,
+            Err(damage) if is_abandoned(&damage) => continue,
+            Err(damage) => {
+                return Err(Error::corruption(path, damage.offset, damage.what.text()));
+            }
+        };
         let wrong = |what: &str| Error::corruption(path, offset, what);
         let batch = decode_batch(record).map_err(|what| wrong(&what))?;
         if batch.sequence() < *next {
@@ -78,13 +82,26 @@ pub(super) fn newest_in_tables(fs: &dyn Fs, database: &LevelDb) -> Result<Sequen
     let newest = database.state.last_sequence;
     for (_, path) in &database.logs {
         let bytes = fs::read_all(fs, path).map_err(|error| Error::io(path, "read", error))?;
-        if let Ok(Some((record, _))) = Records::new(&bytes).next()
-            && let Ok(batch) = decode_batch(record)
-        {
-            return Ok(newest.min(batch.sequence().saturating_sub(1)));
+        let mut records = Records::new(&bytes);
+        let first = loop {
+            match records.next() {
+                Ok(Some((record, _))) => break decode_batch(record).ok().map(|b| b.sequence()),
+                Err(damage) if is_abandoned(&damage) => continue,
+                Ok(None) | Err(_) => break None,
+            }
+        };
+        if let Some(first) = first {
+            return Ok(newest.min(first.saturating_sub(1)));
         }
     }
     Ok(newest)
+}
+
+/// True for the beginning of a record with another right behind it: a process was killed
+/// before it had written all, and the next one went on in the same file (`reuse_logs`).
+/// The record was never acknowledged, and nothing lies between the two.
+fn is_abandoned(damage: &Damage) -> bool {
+    matches!(damage.what, Flaw::WithoutEnd(_))
 }
 
 impl Log {

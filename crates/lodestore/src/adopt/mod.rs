@@ -68,7 +68,7 @@ pub struct Adopted {
 ///
 /// # Errors
 /// `Missing` if there is no LevelDB database; `InvalidArgument` if it is ours
-/// already, or has an order of keys that `options` do not give; `Corruption`
+/// already, has an order of keys that `options` do not give, or no file numbers left; `Corruption`
 /// with file and offset; `Busy` if it is open. Nothing was changed then.
 pub fn adopt(directory: impl AsRef<Path>, options: &Options) -> Result<Adopted> {
     options.validate()?;
@@ -87,6 +87,7 @@ pub fn adopt(directory: impl AsRef<Path>, options: &Options) -> Result<Adopted> 
     place.check_no_other_files()?;
     place.clean()?;
     let database = LevelDb::read(&**fs, directory)?;
+    database.check_numbers_left()?;
     let options = &with_order(&database, options)?;
     let order = options.family_options(db::DEFAULT_NAME).order.clone();
     let tables = Tables::read(&**fs, directory, &database, &order, Placing::FromTheBottom)?;
@@ -128,8 +129,8 @@ pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Db> {
 ///
 /// # Errors
 /// Those of [`Db::open_read_only`]; of a LevelDB database also `InvalidArgument` for
-/// an order of keys that `options` do not give, for more than can be held, and if
-/// it changes faster than it can be read.
+/// an order of keys that `options` do not give, for no file numbers left, for more than
+/// can be held, and if it changes faster than it can be read.
 pub fn open_read_only(directory: impl AsRef<Path>, options: Options) -> Result<Db> {
     let directory = directory.as_ref();
     match version::read_current(&*options.fs, directory)? {
@@ -141,12 +142,15 @@ pub fn open_read_only(directory: impl AsRef<Path>, options: Options) -> Result<D
 /// Gives up LevelDB's files: there is no way back after this.
 ///
 /// # Errors
-/// `InvalidArgument` if nothing is adopted there; `Busy`; `Io`.
+/// `InvalidArgument` if nothing is adopted there; `Busy`; `Io`: then there may be no way
+/// back either, and another call goes on where this one ended.
 pub fn commit(directory: impl AsRef<Path>, options: &Options) -> Result<()> {
     let place = Place::lock(&options.fs, directory.as_ref())?;
     match (place.owner()?, place.original()?) {
         (Owner::Ours, Original::Whole | Original::Remains) => {
             place.remove_leveldb_files()?;
+            // What the record promises must all be there as long as it is.
+            place.remove_record()?;
             place.remove_level_folders()?;
             place.forget_original()
         }

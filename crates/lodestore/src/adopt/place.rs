@@ -65,8 +65,10 @@ impl Place {
             return Err(Error::missing(what));
         }
         let folder = directory.join(filename::ADOPTED);
-        let in_folder = exists(&**fs, &folder.join(filename::LOCK))?;
-        let had_lock_file = in_folder || exists(&**fs, &directory.join(filename::LOCK))?;
+        // A folder that is whole knows; the file outside is ours as well by then.
+        let had_lock_file = exists(&**fs, &folder.join(filename::LOCK))?
+            || !exists(&**fs, &folder.join(RECORD))?
+                && exists(&**fs, &directory.join(filename::LOCK))?;
         let lock = Some(db::take_lock(&**fs, directory)?);
         let (fs, directory) = (Arc::clone(fs), directory.to_path_buf());
         Ok(Place { fs, directory, folder, had_lock_file, lock })
@@ -104,13 +106,22 @@ impl Place {
         }
     }
 
-    /// Links LevelDB's files into the folder; but for tables in folders of levels,
+    /// Links LevelDB's files into the folder, durably; but for tables in folders of levels,
     /// as Basho's fork has them, which stay where they are.
     pub(super) fn keep_original(&self, database: &LevelDb) -> Result<()> {
         let created = fs::create_directory_durably(&*self.fs, &self.folder);
         created.map_err(|error| Error::io(&self.folder, "create directory", error))?;
-        for (name, _) in database.files.iter().filter(|(name, _)| !name.contains('/')) {
-            db::link_or_copy(&*self.fs, &self.directory.join(name), &self.folder.join(name))?;
+        for (name, kind) in database.files.iter().filter(|(name, _)| !name.contains('/')) {
+            let (from, to) = (self.directory.join(name), self.folder.join(name));
+            match kind {
+                // LevelDB syncs its tables, but a log only where a write asks for it.
+                LevelDbFile::Log(_) | LevelDbFile::Manifest(_) | LevelDbFile::Current => {
+                    db::link_or_copy_synced(&*self.fs, &from, &to)?;
+                }
+                LevelDbFile::Lock if !self.had_lock_file => {} // it is the one that we hold
+                // The lock file is not opened: closing it would give up the lock.
+                _ => db::link_or_copy(&*self.fs, &from, &to)?,
+            }
         }
         // Files of ours without it would be taken for somebody else's.
         self.sync(&self.folder)
@@ -147,8 +158,12 @@ impl Place {
 
     /// Removes the folders of levels, once the directory is ours for good.
     pub(super) fn remove_level_folders(&self) -> Result<()> {
+        let kept = list(&*self.fs, &self.folder)?;
         let is_table = |name: &String| matches!(names::parse(name), Some(LevelDbFile::Table(_)));
-        if list(&*self.fs, &self.folder)?.iter().any(is_table) {
+        if !kept.iter().any(|name| name == filename::CURRENT) {
+            return Ok(()); // it was done, and other files of the folder may be gone since
+        }
+        if kept.iter().any(is_table) {
             return Ok(()); // LevelDB's own has none: they are somebody else's
         }
         let names = list(&*self.fs, &self.directory)?;
@@ -156,6 +171,7 @@ impl Place {
             for (name, _) in directory::tables_in(&*self.fs, &self.directory, folder)? {
                 self.remove(&self.directory.join(name))?;
             }
+            self.sync(&self.directory.join(folder))?;
             // What is there besides is somebody else's.
             let _ = self.fs.remove_directory(&self.directory.join(folder));
         }
@@ -184,14 +200,27 @@ impl Place {
         self.forget_original()
     }
 
+    /// Says that the folder is not whole, durably: there is no way back then.
+    pub(super) fn remove_record(&self) -> Result<()> {
+        self.remove_first(RECORD)
+    }
+
+    /// Removes a file of the folder before anything else goes, durably.
+    fn remove_first(&self, name: &str) -> Result<()> {
+        if list(&*self.fs, &self.folder)?.is_empty() {
+            return Ok(());
+        }
+        self.remove(&self.folder.join(name))?;
+        self.sync(&self.folder)
+    }
+
     /// Removes the folder.
     pub(super) fn forget_original(&self) -> Result<()> {
+        // Without the record nobody takes the rest for whole, and without `CURRENT`
+        // nobody concludes anything from tables that are not there.
+        self.remove_first(RECORD)?;
+        self.remove_first(filename::CURRENT)?;
         let names = list(&*self.fs, &self.folder)?;
-        // Without the record nobody takes the rest for whole.
-        self.remove(&self.folder.join(RECORD))?;
-        if !names.is_empty() {
-            self.sync(&self.folder)?;
-        }
         for name in names.iter().filter(|name| names::parse(name).is_some()) {
             self.remove(&self.folder.join(name))?;
         }

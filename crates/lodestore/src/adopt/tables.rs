@@ -83,8 +83,8 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Tables of a deeper level that share a user key with a neighbour are
-    /// rewritten together.
+    /// Tables of a deeper level that share a user key with another are rewritten
+    /// together, and those between them.
     fn divide(&mut self, mut level: Vec<Foreign>, order: &KeyOrder) {
         let key = |of: &Foreign| (of.meta.smallest.clone(), of.meta.number);
         level.sort_by(|a, b| {
@@ -94,14 +94,23 @@ impl Tables {
             by_key.then(a.1.cmp(&b.1))
         });
         let mut run: Vec<Foreign> = Vec::new();
+        // The table of the run that ends last, which need not be the last one.
+        let mut reach = 0;
         for table in level {
-            let is_apart = run.last().is_none_or(|before| {
+            let is_apart = run.get(reach).is_none_or(|before| {
                 ends_before(order, &before.meta, &table.meta.smallest.user_key)
             });
             if is_apart {
                 self.settle(std::mem::take(&mut run));
+                reach = 0;
             }
             run.push(table);
+            let end =
+                |of: usize| (&run[of].meta.largest.user_key[..], run[of].meta.largest.trailer);
+            let last = run.len() - 1;
+            if order.compare_entries(end(reach), end(last)).is_lt() {
+                reach = last;
+            }
         }
         self.settle(run);
     }

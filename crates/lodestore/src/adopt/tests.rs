@@ -5,12 +5,13 @@ use std::path::Path;
 
 use crate::db::Db;
 use crate::error::Result;
-use crate::fs::{Fs, MemFs};
+use crate::fs::{Capabilities, Fault, FaultFs, Fs, MemFs, Operation};
 use crate::inspect::{FileUse, Survey, TableFile, find};
 use crate::key::{BYTEWISE_NAME, KeyOrder};
 use crate::leveldb::log;
 use crate::leveldb::testing::MadeDb;
 use crate::options::Options;
+use crate::repair::Repair;
 use crate::sync::Arc;
 
 use super::{adopt, commit, open_read_only, roll_back};
@@ -88,6 +89,29 @@ fn tables_that_share_keys_are_read_and_adopted() {
     assert_eq!(files(&fs, Path::new(ROOT)), before);
 }
 
+/// Level 1 of Basho's fork: a table behind another may lie within a third one.
+#[test]
+fn tables_that_lie_within_another_are_adopted() {
+    let fs = MemFs::new();
+    let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+    let wide = [(&b"a"[..], 1, Some(&b"1"[..])), (b"d", 2, Some(b"old")), (b"y", 3, Some(b"3"))];
+    made.table(1, 5, "sst_1/000005.sst", &wide);
+    made.table(1, 6, "sst_1/000006.sst", &[(b"b", 4, Some(b"4")), (b"c", 5, Some(b"5"))]);
+    made.table(1, 7, "sst_1/000007.sst", &[(b"d", 6, Some(b"new")), (b"e", 7, Some(b"7"))]);
+    made.table(1, 8, "sst_1/000008.sst", &[(b"z", 8, Some(b"8"))]);
+    made.finish();
+    let before = files(&fs, Path::new(ROOT));
+    let expected = [("a", "1"), ("b", "4"), ("c", "5"), ("d", "new"), ("e", "7"), ("y", "3")];
+    let expected = expected.iter().chain(&[("z", "8")]);
+    let expected: Vec<_> = expected.map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    assert_eq!(entries(&open_read_only(ROOT, options(&fs)).unwrap()), expected);
+    let adopted = adopt(ROOT, &options(&fs)).unwrap();
+    assert_eq!((adopted.tables_linked, adopted.tables_rewritten), (1, 3));
+    assert_eq!(entries(&Db::open(ROOT, options(&fs)).unwrap()), expected);
+    roll_back(ROOT, &options(&fs)).unwrap();
+    assert_eq!(files(&fs, Path::new(ROOT)), before);
+}
+
 /// A log of batches of one put each: their numbers, and the key that all have.
 fn log_of(numbers: &[u64], key: u8) -> Vec<u8> {
     let mut file = Vec::new();
@@ -133,6 +157,53 @@ fn logs_whose_numbers_go_back_are_refused() {
     }
     for told in with(1, &[&[8]], b'b') {
         assert!(told.contains("000005"), "{told}");
+    }
+}
+
+/// With `reuse_logs` LevelDB goes on in a log whose last record a killed process has left
+/// unfinished, and reads what follows.
+#[test]
+fn a_log_goes_on_behind_a_record_without_end() {
+    for behind_others in [false, true] {
+        let fs = MemFs::new();
+        let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+        made.table(1, 5, "000005.ldb", &[(b"a", 5, Some(b"a")), (b"b", 8, Some(b"b"))]);
+        let mut file = if behind_others { log_of(&[9], b'c') } else { Vec::new() };
+        // A record of more than a block: the first ends where the file was left.
+        log::append(&mut file, &[0; 40_000]);
+        file.truncate(32 << 10);
+        file.extend(log_of(&[10, 11], b'd'));
+        made.file("001001.log", &file);
+        made.finish();
+        let expected = if behind_others { 4 } else { 3 };
+        let check = |db: Db| {
+            db.verify().unwrap();
+            assert_eq!(entries(&db).len(), expected);
+        };
+        check(open_read_only(ROOT, options(&fs)).unwrap());
+        adopt(ROOT, &options(&fs)).unwrap();
+        check(Db::open(ROOT, options(&fs)).unwrap());
+    }
+}
+
+/// What LevelDB has not synced is there to go back to, even if the power goes after the
+/// adoption: its own file is removed by then.
+#[test]
+fn a_log_that_was_not_synced_survives_power_loss_after_the_adoption() {
+    for hard_links in [true, false] {
+        let capabilities = Capabilities { hard_links, ..MemFs::new().capabilities() };
+        let fs = MemFs::with_capabilities(capabilities);
+        let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+        made.table(1, 5, "000005.ldb", &[(b"a", 5, Some(b"a"))]);
+        made.finish();
+        put(&fs, "001001.log", &log_of(&[9, 10, 11], b'b'));
+        let before = files(&fs, Path::new(ROOT));
+        adopt(ROOT, &options(&fs)).unwrap();
+        for seed in 0..32 {
+            let fs = fs.crash(seed);
+            roll_back(ROOT, &options(&fs)).unwrap();
+            assert_eq!(files(&fs, Path::new(ROOT)), before, "links: {hard_links}, seed {seed}");
+        }
     }
 }
 
@@ -280,6 +351,149 @@ fn tables_in_folders_of_levels_are_adopted_and_stay_there_until_that_is_final() 
     let left: Vec<String> = files(&fs, Path::new(ROOT)).into_iter().map(|(name, _)| name).collect();
     let of_levels: Vec<_> = left.iter().filter(|name| name.contains("sst_")).collect();
     assert!(of_levels.iter().all(|name| name.contains("sst_6")), "{of_levels:?}");
+}
+
+/// Its filters have the name of LevelDB's, and deny what is there if they are asked as
+/// those: in its folder, adopted and repaired.
+#[test]
+fn filters_of_bashos_fork_deny_nothing() {
+    let fs = MemFs::new();
+    basho(&fs);
+    let check = |db: &Db| {
+        for (key, value) in [("a", "newest"), ("b", "seven"), ("d", "eight"), ("e", "two")] {
+            let found = db.get(key.as_bytes()).unwrap();
+            assert_eq!(found.as_deref(), Some(value.as_bytes()), "{key}");
+        }
+        db.verify().unwrap();
+    };
+    check(&open_read_only(ROOT, options(&fs)).unwrap());
+    let found = find(&options(&fs).fs, Path::new(ROOT), "default", &KeyOrder::Bytewise, b"e");
+    assert_eq!(found.unwrap().len(), 1);
+    let path = Path::new(ROOT).join("sst_2/000005.sst");
+    TableFile::open(&fs, &path, KeyOrder::Bytewise).unwrap().verify().unwrap();
+
+    let repair = Repair::read(ROOT, &options(&fs)).unwrap();
+    let report = repair.report();
+    assert_eq!((report.tables, report.tables_rewritten, report.losses), (4, 0, vec![]));
+    repair.write_to("/repaired").unwrap();
+    check(&open_read_only("/repaired", options(&fs)).unwrap());
+
+    adopt(ROOT, &options(&fs)).unwrap();
+    check(&Db::open(ROOT, options(&fs)).unwrap());
+}
+
+/// Wherever a commit ends, by an error or because the power is gone: it can be rolled
+/// back, byte for byte, or it is refused and can be read; and the next commit leaves
+/// nothing behind.
+#[test]
+fn an_interrupted_commit_is_undone_in_whole_or_not_at_all() {
+    let made = MemFs::new();
+    basho(&made);
+    let before = files(&made, Path::new(ROOT));
+    let expected = entries(&open_read_only(ROOT, options(&made)).unwrap());
+    adopt(ROOT, &options(&made)).unwrap();
+    let check = |fs: MemFs, what: &str| {
+        let rolled = fs.fork();
+        match roll_back(ROOT, &options(&rolled)) {
+            Ok(()) => assert_eq!(files(&rolled, Path::new(ROOT)), before, "{what}"),
+            Err(error) => assert!(error.to_string().contains("committed"), "{what}: {error}"),
+        }
+        assert_eq!(entries(&Db::open(ROOT, options(&fs)).unwrap()), expected, "{what}");
+        let again = commit(ROOT, &options(&fs));
+        let is_left = fs.list(&Path::new(ROOT).join("adopted")).is_ok_and(|left| !left.is_empty());
+        assert!(again.is_ok() || !is_left, "{what}: {again:?}");
+        let left = files(&fs, Path::new(ROOT)).into_iter().map(|(name, _)| name);
+        let left: Vec<_> = left.filter(|name| name.contains("sst_")).collect();
+        assert!(left.iter().all(|name| name.contains("sst_6")), "{what}: {left:?}");
+        assert_eq!(entries(&Db::open(ROOT, options(&fs)).unwrap()), expected, "{what}");
+    };
+    for operations in 0.. {
+        let fs = made.fork();
+        fs.stop_after(fs.operations() + operations);
+        let result = commit(ROOT, &options(&fs));
+        if !fs.is_stopped() {
+            result.unwrap();
+            break;
+        }
+        check(fs.kill(), &format!("killed after {operations}"));
+        for seed in 0..16 {
+            check(fs.crash(seed), &format!("power lost after {operations}, seed {seed}"));
+        }
+    }
+    for operation in [Operation::List, Operation::Remove, Operation::SyncDirectory] {
+        for nth in 1.. {
+            let fs = made.fork();
+            let faults = FaultFs::new(Arc::new(fs.clone()));
+            faults.inject(Fault::new(operation, nth, std::io::ErrorKind::Other));
+            let options = Options { fs: Arc::new(faults.clone()), ..Options::default() };
+            let _ = commit(ROOT, &options);
+            if faults.struck() == 0 {
+                break;
+            }
+            check(fs, &format!("{operation:?} {nth} failed"));
+        }
+    }
+}
+
+/// Folders named as Basho's beside a database of LevelDB's own stay, even if a commit
+/// ends when some of the tables that tell them apart are gone already.
+#[test]
+fn an_interrupted_commit_leaves_folders_that_are_not_of_the_database() {
+    let made = MemFs::new();
+    mixed(&made);
+    let folder = Path::new(ROOT).join("sst_1");
+    MadeDb::new(&made, Path::new(ROOT), BYTEWISE_NAME).file("sst_1/000400.sst", b"somebody else's");
+    adopt(ROOT, &options(&made)).unwrap();
+    for operations in 0.. {
+        let fs = made.fork();
+        fs.stop_after(fs.operations() + operations);
+        let result = commit(ROOT, &options(&fs));
+        if !fs.is_stopped() {
+            result.unwrap();
+            break;
+        }
+        for seed in 0..16 {
+            for fs in [fs.kill(), fs.crash(seed)] {
+                let _ = commit(ROOT, &options(&fs));
+                let left = fs.list(&folder).unwrap();
+                assert_eq!(left, ["000400.sst"], "after {operations}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rollback_leaves_no_lock_file_that_was_not_there() {
+    for had_lock_file in [true, false] {
+        let fs = MemFs::new();
+        mixed(&fs);
+        if !had_lock_file {
+            fs.remove(&Path::new(ROOT).join("LOCK")).unwrap();
+        }
+        let before = files(&fs, Path::new(ROOT));
+        adopt(ROOT, &options(&fs)).unwrap();
+        drop(Db::open(ROOT, options(&fs)).unwrap());
+        roll_back(ROOT, &options(&fs)).unwrap();
+        assert_eq!(files(&fs, Path::new(ROOT)), before);
+    }
+}
+
+/// One stray file would have ours get numbers from 0 on.
+#[test]
+fn a_file_with_one_of_the_last_numbers_is_refused_by_name() {
+    for number in [u64::MAX - 1, u64::MAX, u64::MAX / 2] {
+        let fs = MemFs::new();
+        let mut made = MadeDb::new(&fs, Path::new(ROOT), BYTEWISE_NAME);
+        made.table(1, 5, "000005.ldb", &[(b"a", 1, Some(b"1"))]);
+        made.file(&format!("{number}.log"), b"");
+        made.finish();
+        let before = files(&fs, Path::new(ROOT));
+        for told in [open_read_only(ROOT, options(&fs)).err(), adopt(ROOT, &options(&fs)).err()] {
+            let told = told.unwrap().to_string();
+            assert!(told.contains(&format!("{number}.log")), "{told}");
+        }
+        assert_eq!(files(&fs, Path::new(ROOT)), before);
+    }
 }
 
 #[test]

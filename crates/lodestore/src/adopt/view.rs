@@ -36,6 +36,7 @@ pub(super) fn open(directory: &Path, options: Options) -> Result<Db> {
         })?;
         Ok((database.clone(), overlay))
     })?;
+    database.check_numbers_left()?;
     hide_leftovers(&overlay, directory)?;
     let options = Options { fs: Arc::new(overlay.clone()), ..options };
     let options = with_order(&database, &options)?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::coding::COUNTER_MAX;
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::fs::{self, Fs};
@@ -11,6 +12,9 @@ use crate::fs::{self, Fs};
 use super::edit::{Edit, LevelDbTable};
 use super::log::{Damage, Records};
 use super::names::{self, LevelDbFile, manifest_of, parse};
+
+/// More than any database has files.
+const NUMBERS_LEFT_MIN: u64 = 1 << 32;
 
 /// A LevelDB database, as its manifest describes it.
 #[derive(Clone, Debug)]
@@ -82,6 +86,23 @@ impl LevelDb {
     /// The file of a live table, below the directory.
     pub(crate) fn table_name(&self, number: u64) -> &str {
         &self.table_names[&number]
+    }
+
+    /// # Errors
+    /// `InvalidArgument` if behind its file numbers none are left for ours.
+    pub(crate) fn check_numbers_left(&self) -> Result<()> {
+        let is_too_high = |number: u64| number > COUNTER_MAX - NUMBERS_LEFT_MIN;
+        let of_file = |kind: &LevelDbFile| kind.number().is_some_and(is_too_high);
+        if let Some((name, _)) = self.files.iter().find(|(_, kind)| of_file(kind)) {
+            let what =
+                "has a number behind which none are left: move it away if it is not LevelDB's";
+            return Err(Error::invalid(format!("the file {name} {what}")));
+        }
+        if is_too_high(self.state.next_file_number) {
+            let what = "says that no file numbers are left";
+            return Err(Error::invalid(format!("{} {what}", self.manifest.display())));
+        }
+        Ok(())
     }
 
     /// The deepest level that has tables.

@@ -1,10 +1,38 @@
 //! The Bloom filters of a table (`table/filter_block.cc`, `util/bloom.cc`):
 //! one for the blocks that begin in each stretch of 2 KiB.
+//!
+//! Basho's fork has other filters by the same name (`util/bloom2.cc`): another hash, and
+//! stretches of other lengths. Asked as these are, they would deny keys that are there.
+
+use std::path::Path;
 
 use super::Checked;
+use super::block::Entries;
+use super::footer::Handle;
+use super::names::is_in_level_folder;
+
+/// LevelDB's stretches are two to the power of this long: 2 KiB.
+const STRETCH_LOG2: u8 = 11;
 
 /// The entry of the meta index that leads to filters that we understand.
 pub(crate) const FILTER_NAME: &[u8] = b"filter.leveldb.BuiltinBloomFilter2";
+
+/// The entry of the meta index that tables of Basho's fork have, and no others.
+const BASHO_STATISTICS: &[u8] = b"stats.sst1";
+
+/// Where the filters of a table at `path` are, which its meta index and its path must say
+/// to be LevelDB's own; the table ends before `end`.
+pub(crate) fn filter_place(path: &Path, meta_index: &[u8], end: u64) -> Checked<Option<Handle>> {
+    let mut place = None;
+    let (mut is_basho, mut entries) = (is_in_level_folder(path), Entries::new(meta_index)?);
+    while let Some((name, value)) = entries.next()? {
+        is_basho |= name == BASHO_STATISTICS;
+        if name == FILTER_NAME {
+            place = Some(Handle::decode(value, end)?);
+        }
+    }
+    Ok(place.filter(|_| !is_basho))
+}
 
 /// The filters of a table.
 #[derive(Debug)]
@@ -13,8 +41,6 @@ pub(crate) struct Filters {
     /// Where in `bytes` the ends of the filters are listed.
     ends_at: usize,
     count: usize,
-    /// A stretch is two to the power of this long.
-    stretch_log2: u32,
 }
 
 impl Filters {
@@ -25,12 +51,11 @@ impl Filters {
         let (offsets, ends_at) = before.split_last_chunk::<4>().ok_or(wrong)?;
         let ends_at = u32::from_le_bytes(*ends_at) as usize;
         let listed = offsets.get(ends_at..).ok_or(wrong)?;
-        if stretch_log2 > 32 || listed.len() % 4 != 0 {
+        if stretch_log2 != STRETCH_LOG2 || listed.len() % 4 != 0 {
             return Err(wrong);
         }
         let count = listed.len() / 4;
-        let stretch_log2 = u32::from(stretch_log2);
-        let filters = Filters { bytes: bytes.into(), ends_at, count, stretch_log2 };
+        let filters = Filters { bytes: bytes.into(), ends_at, count };
         let is_sound = (0..count).all(|i| filters.start(i) <= filters.start(i + 1));
         if is_sound { Ok(filters) } else { Err(wrong) }
     }
@@ -48,7 +73,7 @@ impl Filters {
 
     /// False if the block at `offset` of the file certainly lacks `user_key`.
     pub(crate) fn may_contain(&self, offset: u64, user_key: &[u8]) -> bool {
-        let Ok(i) = usize::try_from(offset >> self.stretch_log2) else { return true };
+        let Ok(i) = usize::try_from(offset >> STRETCH_LOG2) else { return true };
         if i >= self.count {
             return true;
         }
@@ -70,9 +95,6 @@ pub(crate) struct FilterWriter {
     /// Whether keys of blocks that begin in the stretch are to be filtered.
     has_keys: bool,
 }
-
-/// LevelDB's stretches are 2 KiB long.
-const STRETCH_LOG2: u32 = 11;
 
 impl FilterWriter {
     /// A key of the block that began last is to be in the next filter.
@@ -104,7 +126,7 @@ impl FilterWriter {
         for start in self.starts.iter().chain([&ends_at]) {
             self.bytes.extend_from_slice(&start.to_le_bytes());
         }
-        self.bytes.push(STRETCH_LOG2 as u8);
+        self.bytes.push(STRETCH_LOG2);
         self.bytes
     }
 }
@@ -181,6 +203,7 @@ fn bloom_hash(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leveldb::block::BlockWriter;
 
     fn filters(blocks: &[(u64, &[&[u8]])]) -> Vec<u8> {
         let (mut writer, mut bloom) = (FilterWriter::default(), BloomKeys::new(10));
@@ -207,6 +230,28 @@ mod tests {
         assert!(!filters.may_contain(2048, keys[0]));
         assert!(filters.may_contain(4096, b"later"));
         assert!(filters.may_contain(6144, b"beyond all filters"));
+    }
+
+    /// By their place, by what else the table has, or by how long the stretches are.
+    #[test]
+    fn filters_of_bashos_fork_are_left_out() {
+        let meta_index = |names: &[&[u8]]| {
+            let mut block = BlockWriter::new(1);
+            names.iter().for_each(|name| block.add(name, &[7, 8]));
+            block.finish()
+        };
+        let place = |path: &str, names: &[&[u8]]| {
+            filter_place(Path::new(path), &meta_index(names), 100).unwrap()
+        };
+        let expected = Some(Handle { offset: 7, bytes: 8 });
+        assert_eq!(place("/db/000005.sst", &[FILTER_NAME]), expected);
+        assert_eq!(place("/db/sst_7/000005.sst", &[FILTER_NAME]), expected);
+        assert_eq!(place("/db/sst_6/000005.sst", &[FILTER_NAME]), None);
+        assert_eq!(place("/db/000005.table", &[FILTER_NAME, BASHO_STATISTICS]), None);
+
+        let mut longer = filters(&[(0, &[b"a"])]);
+        *longer.last_mut().unwrap() = STRETCH_LOG2 + 1;
+        assert!(Filters::decode(longer).is_err());
     }
 
     /// Damage makes an error or a filter that answers anything: never a panic.

@@ -1,5 +1,8 @@
 //! Names of the files of a LevelDB directory (`db/filename.cc`).
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use super::edit::LEVELS;
 
 /// What a file's name says that it is.
@@ -66,6 +69,12 @@ pub(crate) fn level_folder(level: usize) -> String {
 /// True for the name of such a folder.
 pub(crate) fn is_level_folder(name: &str) -> bool {
     name.strip_prefix("sst_").and_then(number).is_some_and(|level| level < LEVELS as u64)
+}
+
+/// True for a file in such a folder.
+pub(crate) fn is_in_level_folder(path: &Path) -> bool {
+    let folder = path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+    folder.is_some_and(is_level_folder)
 }
 
 /// The name of a table.

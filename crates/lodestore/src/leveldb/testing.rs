@@ -6,9 +6,12 @@ use std::path::Path;
 use crate::fs::{Fs, create_directory_durably};
 use crate::key::{Kind, trailer};
 
+use super::block::BlockWriter;
 use super::edit::{Edit, LevelDbTable};
+use super::filter::FILTER_NAME;
+use super::footer::{FOOTER_BYTES, Footer, Handle};
 use super::table::{Layout, StoredKeys, TableImage};
-use super::{join_key, log};
+use super::{join_key, log, stored};
 
 /// Key, sequence number, and the value or a deletion.
 pub(crate) type Made<'a> = (&'a [u8], u64, Option<&'a [u8]>);
@@ -36,10 +39,14 @@ impl<'a> MadeDb<'a> {
         MadeDb { fs, directory, edit }
     }
 
-    /// Adds a table of `level`, whose entries are in their order, in the file `name`.
+    /// Adds a table of `level`, whose entries are in their order, in the file `name`. One
+    /// in a folder is as Basho's fork has them: its filters deny everything if they are
+    /// asked as LevelDB's.
     pub(crate) fn table(&mut self, level: usize, number: u64, name: &str, entries: &[Made<'_>]) {
         let layout = Layout { snappy: true, ..Layout::default() };
-        let mut image = TableImage::new(StoredKeys::new(10), layout);
+        let is_bashos = name.contains('/');
+        let filter_bits = if is_bashos { 0 } else { 10 };
+        let mut image = TableImage::new(StoredKeys::new(filter_bits), layout);
         let mut keys = Vec::new();
         for (key, sequence, value) in entries {
             let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
@@ -50,7 +57,10 @@ impl<'a> MadeDb<'a> {
             *last = (*last).max(*sequence);
         }
         image.finish();
-        let bytes = image.take();
+        let mut bytes = image.take();
+        if is_bashos {
+            make_bashos(&mut bytes);
+        }
         let [smallest, largest] = [keys.first(), keys.last()].map(|key| key.unwrap().clone());
         let table = LevelDbTable { number, bytes: bytes.len() as u64, smallest, largest };
         self.edit.added.push((level, table));
@@ -83,4 +93,26 @@ impl<'a> MadeDb<'a> {
         self.file("CURRENT", b"MANIFEST-000001\n");
         self.file("LOCK", b"");
     }
+}
+
+/// Gives a table without filters those of Basho's fork, and the statistics by which they
+/// are known.
+fn make_bashos(table: &mut Vec<u8>) {
+    let end = table.len() as u64;
+    let footer = table.split_off(table.len() - FOOTER_BYTES);
+    let footer = Footer::decode(&footer.try_into().unwrap(), end).unwrap();
+    let mut block = |raw: &[u8]| {
+        let offset = table.len() as u64;
+        Handle { offset, bytes: stored::put(table, raw, false) }
+    };
+    // One filter without a bit, of 6 probes.
+    let filters = block(&[&[0; 8][..], &[6], &[0, 0, 0, 0], &[9, 0, 0, 0], &[11]].concat());
+    let mut meta_index = BlockWriter::new(16);
+    for (name, handle) in [(FILTER_NAME, filters), (b"stats.sst1", filters)] {
+        let mut value = Vec::new();
+        handle.put(&mut value);
+        meta_index.add(name, &value);
+    }
+    let meta_index = block(&meta_index.finish());
+    table.extend_from_slice(&Footer { meta_index, ..footer }.encode());
 }

@@ -5,15 +5,20 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::db::DEFAULT_NAME;
 use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
-use crate::fs::{Fs, ReadableFile};
+use crate::fs::{Fs, ReadableFile, read_full_at};
 use crate::inspect::TableFile;
 use crate::key::{FileId, KeyOrder, SequenceNumber};
+use crate::leveldb::edit::LevelDbTable;
+use crate::leveldb::salvage as leveldb;
 use crate::options::Options;
 use crate::sync::Arc;
 use crate::table::meta::TableMeta;
-use crate::table::{Description, Salvaged, TableFamily, describe, salvage, stated_id};
+use crate::table::{
+    Description, Salvaged, TableFamily, describe, is_leveldb, leveldb_meta, salvage, stated_id,
+};
 use crate::version::FamilyDescriptor;
 
 use super::guide::Guide;
@@ -146,6 +151,9 @@ impl Tables {
         if guide.is_deleted(*number) {
             return Ok(());
         }
+        if is_leveldb(&**file, path)? {
+            return self.take_unnamed_leveldb(candidate, guide, options);
+        }
         let described = match describe(&**file, path) {
             Err(error) if error.is_corruption() => {
                 self.losses.push(Loss {
@@ -181,6 +189,37 @@ impl Tables {
         let (path, file) = (path.clone(), Arc::clone(file));
         let table = FoundTable { path, file, family: id, level: 0, order, meta, is_sound: true };
         self.examine(table, &descriptor.name)
+    }
+
+    /// Takes a table that was adopted, and that no manifest names: those of LevelDB are
+    /// of the default family.
+    fn take_unnamed_leveldb(
+        &mut self,
+        candidate: &Candidate,
+        guide: &mut Guide,
+        options: &Options,
+    ) -> Result<()> {
+        let Candidate { number, path, file, .. } = candidate;
+        let order = options.family_options(DEFAULT_NAME).order.clone();
+        guide.add_family(FamilyDescriptor {
+            name: DEFAULT_NAME.to_string(),
+            comparator: order.name().to_string(),
+            ..FamilyDescriptor::default()
+        });
+        let length = file.length().map_err(|error| Error::io(path, "read length of", error))?;
+        let mut bytes = vec![0; length as usize];
+        read_full_at(&**file, 0, &mut bytes).map_err(|error| Error::io(path, "read", error))?;
+        let found = leveldb::salvage(&bytes, &order, &mut |_, _| Ok(()))?;
+        let Some((smallest, largest)) = found.bounds else {
+            self.lose(path, "nothing of it can be read", DEFAULT_NAME, &TableMeta::default());
+            return Ok(());
+        };
+        let stated = LevelDbTable { number: *number, bytes: length, smallest, largest };
+        let meta = leveldb_meta(&stated, found.sequence_max, &order);
+        let meta = meta.expect("the keys that were found are in order");
+        let (path, file) = (path.clone(), Arc::clone(file));
+        let table = FoundTable { path, file, family: 0, level: 0, order, meta, is_sound: true };
+        self.examine(table, DEFAULT_NAME)
     }
 
     /// Reads all of a table, and keeps it if there is something in it.

@@ -18,7 +18,7 @@ use crate::key::{
 };
 use crate::leveldb::block::Entries;
 use crate::leveldb::edit::LevelDbTable;
-use crate::leveldb::filter::{FILTER_NAME, Filters};
+use crate::leveldb::filter::{Filters, filter_place};
 use crate::leveldb::footer::{self, BLOCK_TRAILER_BYTES, FOOTER_BYTES, Footer, Handle};
 use crate::leveldb::{split_key, stored};
 use crate::scheduler::system_random_u128;
@@ -108,7 +108,7 @@ pub(super) fn properties(meta: &TableMeta, order: &KeyOrder, blocks: BlockIndex)
 
 /// Loads index and filters of the LevelDB table in `file`, whose last key the
 /// manifest calls `largest`. Damaged filters, and those of a policy that we do not
-/// know, are left out.
+/// know, as Basho's, are left out.
 ///
 /// # Errors
 /// `Corruption` if it is no LevelDB table or its index is damaged.
@@ -193,7 +193,7 @@ fn load_filters(
 ) -> Result<Option<Filters>> {
     let filters = read_block(file, footer.meta_index, path).and_then(|raw| {
         let at = |what| Error::corruption(path, footer.meta_index.offset, what);
-        let Some(handle) = filter_place(&raw, end).map_err(at)? else { return Ok(None) };
+        let Some(handle) = filter_place(path, &raw, end).map_err(at)? else { return Ok(None) };
         let bytes = read_block(file, handle, path)?;
         Filters::decode(bytes).map(Some).map_err(at)
     });
@@ -201,16 +201,6 @@ fn load_filters(
         Err(error) if error.is_corruption() => Ok(None),
         filters => filters,
     }
-}
-
-fn filter_place(meta_index: &[u8], end: u64) -> Checked<Option<Handle>> {
-    let mut entries = Entries::new(meta_index)?;
-    while let Some((name, value)) = entries.next()? {
-        if name == FILTER_NAME {
-            return Handle::decode(value, end).map(Some);
-        }
-    }
-    Ok(None)
 }
 
 /// A stored block of entries in our layout, slack included, not validated.

@@ -11,6 +11,8 @@ use crate::checksum::{Crc32c, context};
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, KeyOrder, SequenceNumber, Trailer, sequence_of};
+use crate::leveldb::salvage::{self as leveldb, Gap};
+use crate::leveldb::split_key;
 use crate::range_deletes::Fragments;
 use crate::sync::Arc;
 
@@ -19,7 +21,7 @@ use super::codec;
 use super::dictionary::Dictionary;
 use super::format::{self, Footer, HEADER_BYTES, tag};
 use super::index::Index;
-use super::meta::TableMeta;
+use super::meta::{TableFormat, TableMeta};
 use super::partitions::Partitions;
 use super::range_section;
 
@@ -37,14 +39,6 @@ pub(crate) struct Salvaged {
     pub(crate) gaps: Vec<Gap>,
     /// `None` if they cannot be read.
     pub(crate) range_deletes: Option<Fragments>,
-}
-
-/// Blocks that could not be read: what they held lies between these keys,
-/// which may be among it. `None`: nothing readable is on that side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Gap {
-    pub(crate) after: Option<Vec<u8>>,
-    pub(crate) before: Option<Vec<u8>>,
 }
 
 /// Who is given an entry: user key, trailer, value.
@@ -74,6 +68,11 @@ pub(crate) fn salvage(
     visit: &mut Visit<'_>,
 ) -> Result<Salvaged> {
     let length = file.length().map_err(|error| Error::io(path, "read length of", error))?;
+    if meta.format == TableFormat::LevelDb {
+        let mut bytes = vec![0; length as usize];
+        format::read_at(file, 0, &mut bytes, path)?;
+        return salvage_leveldb(&bytes, order, visit);
+    }
     let footer = readable(Footer::read(file, length, path))?;
     let footer = footer.filter(|footer| footer.id == meta.id);
     let source = Source { file, path, id: meta.id, order, footer };
@@ -110,6 +109,16 @@ pub(crate) fn salvage(
         found.gaps.clear();
     }
     Ok(found)
+}
+
+/// [`salvage`] of a table of LevelDB's, whose bytes are `file`.
+fn salvage_leveldb(file: &[u8], order: &KeyOrder, visit: &mut Visit<'_>) -> Result<Salvaged> {
+    let found = leveldb::salvage(file, order, &mut |key, value| {
+        let (user_key, trailer) = split_key(key).expect("only entries are given");
+        visit(user_key, trailer, value)
+    })?;
+    let leveldb::Salvaged { entries, gaps, .. } = found;
+    Ok(Salvaged { entries, gaps, range_deletes: Some(Fragments::default()) })
 }
 
 /// What was read; `None` if it is damaged.

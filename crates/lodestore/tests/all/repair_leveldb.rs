@@ -2,8 +2,8 @@
 //! the new database, or back, is what the report said could be.
 
 use crate::adopt::{NAMES, ROOT, compare, disk, found, options, original};
-use lodestore::adopt::open_read_only;
-use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::adopt::{adopt, open_read_only};
+use lodestore::fs::{Fault, FaultFs, Operation, read_all};
 use lodestore::inspect::LogFile;
 use lodestore::repair::{Repair, Report};
 use lodestore::{Db, Error, Fs, MemFs, Options, Record};
@@ -21,6 +21,39 @@ type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn entries(db: &Db) -> Entries {
     db.range(..).map(|entry| entry.expect("it can be walked")).collect()
+}
+
+/// Of an adopted database, whose tables are LevelDB's, repair keeps what it keeps of
+/// LevelDB's: a damaged block costs its entries, and a manifest that is lost costs none.
+#[test]
+fn of_an_adopted_table_only_the_damaged_block_is_lost() {
+    let sample = Sample::new("raw");
+    let repaired = |change: &dyn Fn(&MemFs, &Path)| {
+        let fs = disk(&sample.files);
+        adopt(ROOT, &options(&fs, "raw")).expect("it is sound");
+        let tables = found(&fs).into_iter().filter(|(name, _)| name.ends_with(".table"));
+        let (largest, _) = tables.max_by_key(|(_, bytes)| bytes.len()).expect("it has tables");
+        change(&fs, &Path::new(ROOT).join(largest));
+        let repair = Repair::read(ROOT, &options(&fs, "raw")).expect("it can be read");
+        repair.write_to(REPAIRED).expect("it can be written");
+        let db = Db::open(REPAIRED, options(&fs, "raw")).expect("it is sound");
+        db.verify().expect("it is sound");
+        entries(&db)
+    };
+    let some = repaired(&|fs, table| {
+        let mut bytes = read_all(fs, table).expect("it is there");
+        bytes[100] ^= 1;
+        fs.remove(table).expect("it is there");
+        fs.create(table).expect("memory").append(&bytes).expect("memory");
+    });
+    let lost = sample.entries.iter().filter(|(key, value)| some.get(*key) != Some(value)).count();
+    assert!(lost > 0 && lost < sample.entries.len() / 4, "{lost} of {}", sample.entries.len());
+    let all = repaired(&|fs, _| {
+        for name in found(fs).keys().filter(|name| name.starts_with("MANIFEST")) {
+            fs.remove(&Path::new(ROOT).join(name)).expect("it is there");
+        }
+    });
+    assert!(all == sample.entries);
 }
 
 /// A database as LevelDB left it, and what it holds.

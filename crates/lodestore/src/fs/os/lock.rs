@@ -8,6 +8,10 @@
 //! | open-file-description lock on `LOCK.open` | every other opener with this library | LevelDB |
 //! | POSIX record lock on `LOCK` | LevelDB and this library in other processes | its own process |
 //!
+//! LevelDB for Go locks `LOCK` by flock(2), which sees none of these, nor they it.
+//! Whether somebody has that lock is looked at; it is not kept, since over NFS
+//! it is the record lock's like.
+//!
 //! Closing any descriptor of a file drops all POSIX locks that the process has
 //! on that file (fcntl(2)). A second opener in this process must therefore be
 //! turned away before it opens `LOCK`: by the registry, or, where it has a
@@ -89,6 +93,9 @@ pub(super) fn lock(path: &Path) -> Result<OsLock, LockError> {
         return Err(LockError::Held { holder_pid: written_pid(&beside) });
     }
     let file = open(&path).map_err(LockError::Io)?;
+    if is_flocked(&file) {
+        return Err(LockError::Held { holder_pid: None });
+    }
     if !take_record_lock(&file).map_err(LockError::Io)? {
         return Err(LockError::Held { holder_pid: record_lock_holder(&file) });
     }
@@ -156,6 +163,17 @@ fn fcntl_lock(file: &File, command: libc::c_int, lock: &mut libc::flock) -> io::
 /// False if another process has the lock.
 fn take_record_lock(file: &File) -> io::Result<bool> {
     taken(fcntl_lock(file, libc::F_SETLK, &mut whole_file()))
+}
+
+/// True if somebody holds the file by flock(2). Where that does not work nobody does.
+fn is_flocked(file: &File) -> bool {
+    // SAFETY: the descriptor is open while `file` is borrowed.
+    let flock = |operation| unsafe { libc::flock(file.as_raw_fd(), operation) };
+    if flock(libc::LOCK_EX | libc::LOCK_NB) == 0 {
+        flock(libc::LOCK_UN);
+        return false;
+    }
+    io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
 }
 
 /// False if another open file description has the lock. True also where the

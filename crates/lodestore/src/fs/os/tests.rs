@@ -1,5 +1,6 @@
 use super::*;
 use crate::fs::{ReadRequest, read_all, read_full_at};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -179,6 +180,19 @@ fn second_opener_in_the_process_is_refused_and_harms_nothing() {
     drop(lock);
     drop(OsFs.lock(&path).unwrap());
     assert_ne!(probe(&path).as_deref(), Some("held"), "the lock outlived its holder");
+    drop(OsFs.lock(&path).unwrap());
+}
+
+/// A LevelDB for Go, which locks in another way, is found too.
+#[test]
+fn a_file_that_is_flocked_is_held() {
+    let directory = TestDirectory::new();
+    let path = directory.file("LOCK");
+    let other = std::fs::File::create(&path).unwrap();
+    // SAFETY: the descriptor is open while `other` lives.
+    assert_eq!(unsafe { libc::flock(other.as_raw_fd(), libc::LOCK_EX) }, 0);
+    assert!(matches!(OsFs.lock(&path), Err(LockError::Held { .. })));
+    drop(other);
     drop(OsFs.lock(&path).unwrap());
 }
 

@@ -26,7 +26,11 @@ use super::tables::{FoundTable, open};
 /// Writes all that can be read of a database to the empty directory `target`.
 pub(super) fn write(damaged: &LevelDbRepair, target: &Path, options: &Options) -> Result<()> {
     let fs = &*options.fs;
-    let style = options.family_options(db::DEFAULT_NAME).leveldb_style(&damaged.order);
+    let mut style = options.family_options(db::DEFAULT_NAME).leveldb_style(&damaged.order);
+    if damaged.tables.list.iter().any(|table| names::is_in_level_folder(&table.path)) {
+        // Basho's fork would take filters of LevelDB's for its own.
+        style.filter_bits_per_key = 0;
+    }
     let new = NewDatabase::new(fs, target, style);
     let mut rebuild = Rebuild { damaged, fs, target, new, next_number: damaged.next_number };
     match damaged.guide.is_exact() {
