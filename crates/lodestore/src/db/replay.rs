@@ -24,11 +24,13 @@ use super::family::FamilyCore;
 use super::logs::ActiveLog;
 use super::open::log_files;
 
-/// A log that was checked: where it is and which segments count.
+/// A log that was checked: what to read again, so that nothing else is found.
 pub(crate) struct CheckedLog {
     directory: PathBuf,
     database: FileId,
     first_live: u64,
+    durable: DurableLog,
+    /// Also those that do not count: their headers bound the ones before them.
     segments: Vec<(u64, PathBuf)>,
     predecessor: Option<Predecessor>,
     /// Whether no batch is in it.
@@ -39,9 +41,9 @@ pub(crate) struct CheckedLog {
 impl CheckedLog {
     /// For reading it again.
     fn expected(&self) -> Expected<'_> {
-        let CheckedLog { directory, database, first_live, .. } = self;
-        let (database, first_live) = (*database, *first_live);
-        Expected { directory, database, first_live, durable: DurableLog::default() }
+        let CheckedLog { directory, database, first_live, durable, .. } = self;
+        let (database, first_live, durable) = (*database, *first_live, *durable);
+        Expected { directory, database, first_live, durable }
     }
 
     /// What was left out at the log's end, in words.
@@ -79,14 +81,13 @@ pub(crate) fn check(
         batch.records().try_for_each(|record| check_record(place, state, record))
     })?;
     recovery.begun.iter().try_for_each(|origin| check_origin(origin, manifest))?;
-    let is_used = |number| number >= first_live && !recovery.unused.contains(&number);
-    let segments = segments.into_iter().filter(|(number, _)| is_used(*number)).collect();
     let predecessor = recovery.as_predecessor();
     let directory = directory.to_path_buf();
     Ok(CheckedLog {
         directory,
         database,
         first_live,
+        durable,
         segments,
         predecessor,
         is_empty,

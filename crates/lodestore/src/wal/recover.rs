@@ -2,8 +2,8 @@
 //!
 //! The segments that count form a chain: from the newest one that was begun,
 //! back through what each header says of its predecessor. Other files are
-//! leftovers of crashes and are reported as unused. Then the chain is read from
-//! its oldest segment on. Where a segment does not hold what it should:
+//! leftovers of crashes. Then the chain is read from its oldest segment on. Where
+//! a segment does not hold what it should:
 //!
 //! - something later proves that the missing bytes were durable: `Corruption`;
 //! - nothing does: an unsynced tail was lost; it is cut there, and nothing
@@ -35,10 +35,6 @@ pub(crate) struct Recovery {
     /// Where an unsynced tail was lost, if one was: at most one place, since
     /// nothing after it is replayed.
     pub(crate) cut: Option<Cut>,
-    /// Numbers of files that hold nothing of the log, ascending: segments that
-    /// were not begun, or that follow a cut. Remove them before a new segment
-    /// is made durable.
-    pub(crate) unused: Vec<u64>,
     /// All segments that were begun, replayed or not.
     pub(crate) begun: Vec<Origin>,
 }
@@ -143,11 +139,9 @@ pub(crate) fn recover(
             break;
         }
     }
-    let is_used = |number| recovered.iter().any(|done: &Recovered| done.header.number == number);
-    let unused = candidates.iter().map(|c| c.number).filter(|&n| !is_used(n)).collect();
     let begun = candidates.iter().filter_map(as_link);
     let begun = begun.map(|link| origin(&link, &recovered)).collect::<Result<_>>()?;
-    Ok(Recovery { segments: recovered, cut, unused, begun })
+    Ok(Recovery { segments: recovered, cut, begun })
 }
 
 /// # Errors

@@ -35,10 +35,9 @@ fn check(after: &MemFs, least: u32, most: u32, context: &str) -> u32 {
     // As the database does: what does not count goes, what counts is made
     // durable, and a new segment begins.
     let fs: Arc<dyn Fs> = Arc::new(after.clone());
-    let found = after.list(Path::new("")).unwrap();
-    let highest = found.iter().map(|name| name[..6].parse::<u64>().unwrap()).max().unwrap_or(0);
-    for number in &recovery.unused {
-        fs.remove(&path(*number)).unwrap();
+    let highest = numbers(&*fs).into_iter().max().unwrap_or(0);
+    for number in unused(&*fs, &recovery) {
+        fs.remove(&path(number)).unwrap();
     }
     let mut log = Log { fs, writer: None, sealed: Vec::new(), next_number: highest + 1 };
     log.begin(recovery.as_predecessor(), None).unwrap();
