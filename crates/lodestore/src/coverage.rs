@@ -102,11 +102,21 @@ impl Coverage {
     /// # Errors
     /// Of a table that has to be opened to know.
     pub(crate) fn hides(&mut self, user_key: &[u8], trailer: Trailer) -> Result<bool> {
+        Ok(sequence_of(trailer) < self.newest(user_key)?.0)
+    }
+
+    /// The number of the newest range delete over `user_key`, 0 for none, and the first
+    /// of the cursor's sources that hold nothing newer than it.
+    ///
+    /// # Errors
+    /// Of a table that has to be opened to know.
+    #[inline]
+    pub(crate) fn newest(&mut self, user_key: &[u8]) -> Result<(SequenceNumber, usize)> {
         if !self.here.as_ref().is_some_and(|here| here.holds(&self.order, user_key)) {
             self.here = Some(self.look_up(user_key)?);
         }
         let here = self.here.as_ref().expect("it was looked up");
-        Ok(sequence_of(trailer) < here.sequence)
+        Ok((here.sequence, here.older_from))
     }
 
     /// What a walk that stands at `user_key` may pass over without looking, as far

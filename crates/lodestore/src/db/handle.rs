@@ -114,7 +114,7 @@ impl Db {
         Db { default: Family { handle: Arc::new(Handle { engine, _threads: threads }), core } }
     }
 
-    fn engine(&self) -> &Arc<Engine> {
+    pub(super) fn engine(&self) -> &Arc<Engine> {
         &self.default.handle.engine
     }
 
@@ -288,7 +288,9 @@ impl Db {
     }
 
     /// Reads every table in full and checks every checksum, the order of the
-    /// entries and the counts that the manifest has.
+    /// Reads every table in full and checks every checksum, the order of the
+    /// entries and the counts that the manifest has; and that each key's entries get
+    /// older from level to level, without which reads would not agree.
     ///
     /// # Errors
     /// `Corruption` for the first thing that is wrong.

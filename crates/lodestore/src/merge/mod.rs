@@ -206,6 +206,16 @@ impl MergeCursor {
         &self.sources[self.heap[0].source as usize]
     }
 
+    /// How many sources there are.
+    pub(crate) fn source_count(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Which source the entry here is of.
+    pub(crate) fn source(&self) -> usize {
+        self.heap[0].source as usize
+    }
+
     /// Going forward: passes over what the sources from `first` on have before
     /// `end`. The cursor may stand elsewhere then, or nowhere.
     pub(crate) fn pass_forward(&mut self, first: usize, end: &[u8]) {
