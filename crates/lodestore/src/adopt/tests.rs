@@ -382,6 +382,21 @@ fn filters_of_bashos_fork_deny_nothing() {
     check(&Db::open(ROOT, options(&fs)).unwrap());
 }
 
+/// Commits of what was adopted in `made`, stopped after 0, 1, 2, ... operations of the
+/// file system, up to the last one.
+fn interrupted_commits(made: &MemFs) -> impl Iterator<Item = MemFs> + '_ {
+    (0..).map_while(|operations| {
+        let fs = made.fork();
+        fs.stop_after(fs.operations() + operations);
+        let result = commit(ROOT, &options(&fs));
+        if !fs.is_stopped() {
+            result.unwrap();
+            return None;
+        }
+        Some(fs)
+    })
+}
+
 /// Wherever a commit ends, by an error or because the power is gone: it can be rolled
 /// back, byte for byte, or it is refused and can be read; and the next commit leaves
 /// nothing behind.
@@ -407,14 +422,7 @@ fn an_interrupted_commit_is_undone_in_whole_or_not_at_all() {
         assert!(left.iter().all(|name| name.contains("sst_6")), "{what}: {left:?}");
         assert_eq!(entries(&Db::open(ROOT, options(&fs)).unwrap()), expected, "{what}");
     };
-    for operations in 0.. {
-        let fs = made.fork();
-        fs.stop_after(fs.operations() + operations);
-        let result = commit(ROOT, &options(&fs));
-        if !fs.is_stopped() {
-            result.unwrap();
-            break;
-        }
+    for (operations, fs) in interrupted_commits(&made).enumerate() {
         check(fs.kill(), &format!("killed after {operations}"));
         for seed in 0..16 {
             check(fs.crash(seed), &format!("power lost after {operations}, seed {seed}"));
@@ -444,14 +452,7 @@ fn an_interrupted_commit_leaves_folders_that_are_not_of_the_database() {
     let folder = Path::new(ROOT).join("sst_1");
     MadeDb::new(&made, Path::new(ROOT), BYTEWISE_NAME).file("sst_1/000400.sst", b"somebody else's");
     adopt(ROOT, &options(&made)).unwrap();
-    for operations in 0.. {
-        let fs = made.fork();
-        fs.stop_after(fs.operations() + operations);
-        let result = commit(ROOT, &options(&fs));
-        if !fs.is_stopped() {
-            result.unwrap();
-            break;
-        }
+    for (operations, fs) in interrupted_commits(&made).enumerate() {
         for seed in 0..16 {
             for fs in [fs.kill(), fs.crash(seed)] {
                 let _ = commit(ROOT, &options(&fs));

@@ -88,7 +88,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     check_tables(&*fs, directory, &recovered.state)?;
     let found = replay::check(&fs, directory, &recovered, Access::ReadWrite)?;
     notes.extend(found.note());
-    if recovered.may_be_named_in_passing() {
+    if recovered.name_may_be_lost() {
         // Whoever made it so may have been killed before the name was durable. It must
         // last before there are files that nothing but it leads to.
         let synced = fs.sync_directory(directory);

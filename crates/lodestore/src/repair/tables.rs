@@ -53,6 +53,15 @@ struct Candidate {
     id: Option<FileId>,
 }
 
+impl Candidate {
+    /// A table that no manifest names: as new as any.
+    fn table(&self, family: u32, order: KeyOrder, meta: TableMeta) -> FoundTable {
+        let (path, file) = (self.path.clone(), Arc::clone(&self.file));
+        let meta = TableMeta { number: self.number, ..meta };
+        FoundTable { path, file, family, level: 0, order, meta, is_sound: true }
+    }
+}
+
 impl Tables {
     pub(super) fn read(
         fs: &dyn Fs,
@@ -185,10 +194,7 @@ impl Tables {
         });
         let descriptor = &guide.state.families[&id].descriptor;
         let order = order_of(&descriptor.name, &descriptor.comparator, options)?;
-        let meta = TableMeta { number: *number, ..meta };
-        let (path, file) = (path.clone(), Arc::clone(file));
-        let table = FoundTable { path, file, family: id, level: 0, order, meta, is_sound: true };
-        self.examine(table, &descriptor.name)
+        self.examine(candidate.table(id, order, meta), &descriptor.name)
     }
 
     /// Takes a table that was adopted, and that no manifest names: those of LevelDB are
@@ -217,9 +223,7 @@ impl Tables {
         let stated = LevelDbTable { number: *number, bytes: length, smallest, largest };
         let meta = leveldb_meta(&stated, found.sequence_max, &order);
         let meta = meta.expect("the keys that were found are in order");
-        let (path, file) = (path.clone(), Arc::clone(file));
-        let table = FoundTable { path, file, family: 0, level: 0, order, meta, is_sound: true };
-        self.examine(table, DEFAULT_NAME)
+        self.examine(candidate.table(0, order, meta), DEFAULT_NAME)
     }
 
     /// Reads all of a table, and keeps it if there is something in it.

@@ -65,9 +65,9 @@ impl Recovered {
         }
     }
 
-    /// Whether the directory may never have been synced since `CURRENT` named this
-    /// manifest: each edit behind those that it began with came after that.
-    pub(crate) fn may_be_named_in_passing(&self) -> bool {
+    /// Whether power loss may still take the name in `CURRENT`, the directory never having
+    /// been synced since: each edit behind those that it began with came after that.
+    pub(crate) fn name_may_be_lost(&self) -> bool {
         !self.state.families.is_empty() && self.identity.edit <= self.checkpoint_edit + 1
     }
 
