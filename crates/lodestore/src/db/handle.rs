@@ -83,8 +83,9 @@ impl Db {
 
     /// Opens the database for reading only. Nothing on disk is changed, and no
     /// lock is taken: it shows the state at this moment, and a writer in
-    /// another process may remove files that it needs later. The log is read
-    /// into memory.
+    /// another process may remove files that it needs later. What looks damaged is
+    /// looked at again, since that writer may just have changed it. The log is
+    /// read into memory.
     ///
     /// # Errors
     /// As [`Db::open`]; `InvalidArgument` if the log takes more memory than

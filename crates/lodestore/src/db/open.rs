@@ -116,13 +116,42 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     Ok((engine, threads))
 }
 
+/// How often a directory that changes meanwhile is read at most.
+const READ_TRIES: usize = 16;
+
 /// Opens a database for reading: nothing is written, nothing locked.
+///
+/// A process that writes to it at the same time may have begun another manifest, or have
+/// removed a log, between two steps of this: the directory looks damaged then. Damage is
+/// what is found again.
 pub(crate) fn open_read_only(
     directory: &Path,
     options: Options,
 ) -> Result<(Arc<Engine>, OwnThreads)> {
     options.validate()?;
     check_writes_nothing(&options)?;
+    let mut last = String::new();
+    for _ in 1..READ_TRIES {
+        match try_open_read_only(directory, options.clone()) {
+            Err(error) if may_have_changed(&error) && error.to_string() != last => {
+                last = error.to_string();
+            }
+            opened => return opened,
+        }
+    }
+    try_open_read_only(directory, options)
+}
+
+/// Whether a change beside a reader can look like this.
+fn may_have_changed(error: &Error) -> bool {
+    match error {
+        Error::Corruption { .. } | Error::Missing { .. } => true,
+        Error::Io { source, .. } => source.kind() == ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+fn try_open_read_only(directory: &Path, options: Options) -> Result<(Arc<Engine>, OwnThreads)> {
     let (options, file_limit) = with_file_limit(options);
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
     let recovered = manifest::recover(&fs, directory)?;

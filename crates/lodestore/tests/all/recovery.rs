@@ -396,3 +396,37 @@ fn the_log_of_a_closed_database_ends_where_its_last_record_does() -> Result<(), 
     assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
     Ok(())
 }
+
+/// Beside a process that opens the database, writes, flushes and closes it again and
+/// again, a reader finds one of its states each time.
+#[test]
+fn a_reader_beside_a_writer_finds_a_whole_state() -> Result<(), Error> {
+    const ROUNDS: u32 = 300;
+    let disk = MemFs::new();
+    let options = Options { fs: Arc::new(disk), create_if_missing: true, ..Options::default() };
+    Db::open("/db", options.clone())?.put(b"round", &0u32.to_be_bytes())?;
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| -> Result<(), Error> {
+            for round in 1..=ROUNDS {
+                let db = Db::open("/db", options.clone())?;
+                db.put(b"round", &round.to_be_bytes())?;
+                if round % 2 == 0 {
+                    db.flush()?;
+                }
+            }
+            Ok(())
+        });
+        let mut last = 0;
+        while last < ROUNDS && !writer.is_finished() {
+            let db = Db::open_read_only("/db", options.clone())?;
+            let Ok(found) = db.get(b"round") else {
+                continue; // its table is compacted away by now
+            };
+            let round =
+                u32::from_be_bytes(found.expect("it is always there")[..].try_into().unwrap());
+            assert!(round >= last, "{round} after {last}");
+            last = round;
+        }
+        writer.join().unwrap()
+    })
+}
