@@ -9,11 +9,19 @@ use crate::key::common_prefix_bytes;
 
 use super::Checked;
 
+/// Keys and values of a block may be so long together, whatever the block's length,
+const BYTES_FREE: usize = 64 << 20;
+/// or else so many times its length. Few bytes can stand for many long keys, and
+/// most who walk a block copy what it holds.
+const RATIO_MAX: usize = 64;
+
 /// Walks the entries of a decoded block.
 #[derive(Debug)]
 pub(crate) struct Entries<'b> {
     rest: Reader<'b>,
     key: Vec<u8>,
+    /// How long the keys and values to come may be together.
+    bytes_left: usize,
 }
 
 impl<'b> Entries<'b> {
@@ -30,7 +38,8 @@ impl<'b> Entries<'b> {
         {
             return Err("restart points that are none");
         }
-        Ok(Entries { rest: Reader::new(entries), key: Vec::new() })
+        let bytes_left = BYTES_FREE.max(block.len().saturating_mul(RATIO_MAX));
+        Ok(Entries { rest: Reader::new(entries), key: Vec::new(), bytes_left })
     }
 
     /// The next key and value, `None` behind the last.
@@ -39,6 +48,8 @@ impl<'b> Entries<'b> {
             return Ok(None);
         }
         let value = self.step().ok_or("a malformed entry")?;
+        let left = self.bytes_left.checked_sub(self.key.len() + value.len());
+        self.bytes_left = left.ok_or("keys that are far longer than what is stored")?;
         Ok(Some((&self.key, value)))
     }
 
@@ -53,11 +64,6 @@ impl<'b> Entries<'b> {
         self.rest.bytes(value_bytes)
     }
 }
-
-/// The keys of a list may take so much memory, whatever the block's length,
-const LISTED_BYTES_FREE: usize = 64 << 20;
-/// or else so many times its length. Few bytes can stand for many long keys.
-const LISTED_RATIO_MAX: usize = 64;
 
 /// The entries of a block side by side, to be searched.
 #[derive(Debug, Default)]
@@ -77,16 +83,12 @@ impl Listed {
     /// see [`Listed::damage`].
     pub(crate) fn new(block: &[u8]) -> Checked<Listed> {
         let (mut entries, mut listed) = (Entries::new(block)?, Listed::default());
-        let bytes_max = LISTED_BYTES_FREE.max(block.len().saturating_mul(LISTED_RATIO_MAX));
-        listed.damage = listed.fill(&mut entries, bytes_max).err();
+        listed.damage = listed.fill(&mut entries).err();
         Ok(listed)
     }
 
-    fn fill(&mut self, entries: &mut Entries<'_>, bytes_max: usize) -> Checked<()> {
+    fn fill(&mut self, entries: &mut Entries<'_>) -> Checked<()> {
         while let Some((key, value)) = entries.next()? {
-            if self.bytes.len() + key.len() + value.len() > bytes_max {
-                return Err("keys that are far longer than what is stored");
-            }
             self.push(key, value);
         }
         Ok(())
@@ -239,11 +241,13 @@ mod tests {
 
     /// Many keys that share nearly all of a long one end before they fill memory.
     #[test]
-    fn a_list_of_inflated_keys_ends() {
+    fn inflated_keys_end() {
         let key = |i: u32| [vec![b'k'; 1 << 20], i.to_be_bytes().to_vec()].concat();
         let entries: Vec<_> = (0..100).map(|i| (key(i), vec![])).collect();
-        let listed = Listed::new(&block(&entries, 1000)).unwrap();
+        let inflated = block(&entries, 1000);
+        let listed = Listed::new(&inflated).unwrap();
         assert!((60..66).contains(&listed.count()) && listed.damage().is_some());
+        assert_eq!(all(&inflated), Err("keys that are far longer than what is stored"));
     }
 
     /// Whatever is cut off or changed: an error or other entries, never a
