@@ -1,9 +1,9 @@
 //! A token bucket: how many bytes may go, at a rate that may change.
 //!
 //! The balance grows with time and falls with what is taken, also below zero:
-//! whoever comes while nothing is owed goes at once, whatever the size, and
-//! those after pay for it. Pure: the caller brings the time and does the
-//! waiting. Pays for writers (`db::pacer`) and for background writes
+//! whoever comes while no more than the credit is owed goes at once, whatever the
+//! size, and those after pay for it. Pure: the caller brings the time and does
+//! the waiting. Pays for writers (`db::pacer`) and for background writes
 //! (`limiter`).
 
 use std::time::Duration;
@@ -20,11 +20,19 @@ const WAIT_SECONDS_MAX: f64 = 3600.0;
 pub(crate) struct Bucket {
     balance: f64,
     at: Duration,
+    /// As much may be owed as comes in within this many seconds.
+    credit_seconds: f64,
 }
 
 impl Bucket {
-    /// Takes `bytes` at the time `now`, if nothing is owed; else says how long
-    /// to wait before asking again.
+    /// A bucket whose takers wait seldom, and then for `credit` at least, rather
+    /// than often and briefly.
+    pub(crate) fn with_credit(credit: Duration) -> Bucket {
+        Bucket { credit_seconds: credit.as_secs_f64(), ..Bucket::default() }
+    }
+
+    /// Takes `bytes` at the time `now`, if no more than the credit is owed; else
+    /// says how long to wait until nothing is.
     pub(crate) fn take(
         &mut self,
         now: Duration,
@@ -32,7 +40,7 @@ impl Bucket {
         bytes: u64,
     ) -> Result<(), Duration> {
         self.refill(now, bytes_per_second);
-        if self.balance < 0.0 {
+        if self.balance < -bytes_per_second * self.credit_seconds {
             let seconds = -self.balance / bytes_per_second.max(1.0);
             let wait = Duration::from_secs_f64(seconds.min(WAIT_SECONDS_MAX));
             // A wait that is rounded to nothing would never end.
@@ -85,6 +93,27 @@ mod tests {
                 assert!((sum / 1e7 - 1.0).abs() < 0.02, "{bytes} {oversleep:?}: {sum}");
             }
         }
+    }
+
+    /// Who has credit waits seldom: of many small pieces at twice the rate, one in
+    /// each stretch of the credit's length, and the rate is kept.
+    #[test]
+    fn credit_makes_waits_few_and_long() {
+        let mut bucket = Bucket::with_credit(Duration::from_millis(5));
+        let (rate, bytes) = (1e6, 100);
+        let (mut now, mut waits, mut sum) = (Duration::ZERO, Vec::new(), 0);
+        while now < Duration::from_secs(10) {
+            match bucket.take(now, rate, bytes) {
+                Ok(()) => (sum, now) = (sum + bytes, now + Duration::from_micros(50)),
+                Err(wait) => {
+                    waits.push(wait);
+                    now += wait;
+                }
+            }
+        }
+        assert!((sum as f64 / 1e7 - 1.0).abs() < 0.01, "{sum}");
+        assert!(waits.iter().all(|wait| *wait >= Duration::from_millis(5)), "{waits:?}");
+        assert!((900..1_000).contains(&waits.len()), "{} of {}", waits.len(), sum / bytes);
     }
 
     /// A large piece goes at once; those after it wait for what it took.

@@ -73,18 +73,12 @@ impl Engine {
     }
 
     fn admit_to_each(&self, batch: &WriteBatch, patience: &Patience) -> Result<()> {
-        let mut written: Vec<FamilyId> = Vec::new();
-        for record in batch.records() {
-            if let Record::Entry { family, .. } = record
-                && !written.contains(&family)
-            {
-                written.push(family);
-            }
-        }
-        for id in written {
-            let family = self.families.load().get(id).cloned();
-            if let Some(family) = family.filter(|family| family.pacer.is_pressed()) {
-                self.wait_for_turn(&family, batch.bytes() as u64, patience)?;
+        let families = self.families.load();
+        let is_only = families.all().nth(1).is_none();
+        for family in families.all().filter(|family| family.pacer.is_pressed()) {
+            // Where there is one family, a large batch need not be looked through.
+            if is_only || writes_to(batch, family.id) {
+                self.wait_for_turn(family, batch.bytes() as u64, patience)?;
             }
         }
         Ok(())
@@ -98,6 +92,10 @@ impl Engine {
     ) -> Result<()> {
         let (scheduler, pacer) = (&self.shared.scheduler, &family.pacer);
         let begin = scheduler.now();
+        let fill = self.active_fill(family);
+        if pacer.lock().pass(begin, fill, &family.options(), bytes) {
+            return Ok(());
+        }
         let mut waited: Option<(StallCause, bool)> = None;
         let (mut stopped_by, mut evidence) = (None, None);
         let number = pacer.lock().join();
@@ -195,4 +193,9 @@ impl Engine {
         let of_memtable = memtable / family.options().memtable_bytes as f64;
         of_memtable.max(log / self.log_bytes_max().max(1) as f64)
     }
+}
+
+fn writes_to(batch: &WriteBatch, wanted: FamilyId) -> bool {
+    let is_its = |record| matches!(record, Record::Entry { family, .. } if family == wanted);
+    batch.records().any(is_its)
 }
