@@ -50,6 +50,10 @@ impl BlockBuilder {
         self.trailers.is_empty()
     }
 
+    pub(super) fn entries(&self) -> usize {
+        self.trailers.len()
+    }
+
     /// The newest entry. The block must not be empty.
     pub(super) fn last(&self) -> (&[u8], Trailer) {
         let last = self.trailers.len() - 1;

@@ -22,6 +22,7 @@ use super::dictionary::{HeldBlock, Samples, TRAINING_BYTES};
 use super::directory_builder::{DirectoryBuilder, Finished};
 use super::format::{Footer, MUST_UNDERSTAND, Section, Witness, encode_header, tag};
 use super::meta::{TableFormat, TableMeta};
+use super::pages::Pages;
 use super::properties::Properties;
 use super::range_section;
 use super::{Compression, TableSettings};
@@ -41,6 +42,7 @@ pub(crate) struct TableBuilder {
     id: FileId,
     settings: TableSettings,
     block: BlockBuilder,
+    pages: Pages,
     raw: Vec<u8>,
     compressor: Compressor,
     directory: DirectoryBuilder,
@@ -85,6 +87,7 @@ impl TableBuilder {
             out,
             id,
             block: BlockBuilder::new(settings.order.is_bytewise()),
+            pages: Pages::new(settings.block_bytes, settings.compression == Compression::None),
             raw: Vec::new(),
             directory,
             witness: Witness::new(),
@@ -143,7 +146,8 @@ impl TableBuilder {
             }
             key_is_last = by_key.is_eq();
             let bytes = self.block.bytes_with(user_key.len(), value_bytes);
-            if self.taken_over.is_some() || bytes > self.settings.block_bytes {
+            let bytes_max = self.pages.block_bytes_max(self.out.offset());
+            if self.taken_over.is_some() || bytes > bytes_max {
                 self.finish_block(Some(user_key))?;
             }
         }
@@ -210,10 +214,14 @@ impl TableBuilder {
             self.settle(end, place);
             return Ok(());
         }
+        let entries = self.block.entries();
         self.block.finish(&mut self.raw);
-        let raw = std::mem::take(&mut self.raw);
+        let mut raw = std::mem::take(&mut self.raw);
         let Some(samples) = &mut self.samples else {
-            self.write_block(&raw, end)?;
+            let fill = self.pages.fill(self.out.offset(), raw.len());
+            raw.resize(raw.len() + fill, 0);
+            let is_raw = self.write_block(&raw, end)?;
+            self.pages.note(is_raw, raw.len(), entries);
             self.raw = raw;
             return Ok(());
         };
@@ -243,13 +251,15 @@ impl TableBuilder {
         Ok(())
     }
 
-    fn write_block(&mut self, raw: &[u8], end: BlockEnd) -> Result<()> {
+    /// True if the block is stored without a codec.
+    fn write_block(&mut self, raw: &[u8], end: BlockEnd) -> Result<bool> {
         let offset = self.out.offset();
         let sealed = self.compressor.seal(raw, self.id, offset);
+        let is_raw = sealed.is_raw();
         self.witness.add(sealed.checksum);
         self.out.put(&sealed)?;
         self.settle(end, (offset, self.out.offset()));
-        Ok(())
+        Ok(is_raw)
     }
 
     /// Tells index and filter of a block that was written from one offset to

@@ -68,6 +68,11 @@ impl<'a> Sealed<'a> {
         Sealed { head: &[], payload, type_byte, checksum: crc32c ^ context(id, offset) }
     }
 
+    /// True if no codec has made it shorter.
+    pub(super) fn is_raw(&self) -> bool {
+        self.type_byte == TYPE_NONE
+    }
+
     /// What precedes the payload.
     pub(super) fn put_head(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.head);

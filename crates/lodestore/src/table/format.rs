@@ -48,7 +48,7 @@ use crate::key::FileId;
 
 const MAGIC: [u8; 8] = *b"LODETBL\x01";
 /// Raised with every change until the format is frozen; others are refused.
-const DRAFT_VERSION: u32 = 4;
+const DRAFT_VERSION: u32 = 5;
 
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const TAIL_BYTES: usize = 20;

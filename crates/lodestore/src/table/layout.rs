@@ -37,6 +37,8 @@ use super::Checked;
 pub(super) const BLOCK_HEADER_BYTES: usize = 28;
 pub(super) const SLACK_BYTES: usize = 16;
 pub(super) const HEAD_BYTES_MAX: usize = 8;
+/// Fewer zeros than this may stand behind the values.
+const FILL_BYTES_END: usize = 4096;
 
 pub(super) mod flag {
     pub(in crate::table) const SHORT_HEADS: u8 = 1;
@@ -70,6 +72,8 @@ pub(super) struct Layout {
     value_offsets_at: usize,
     suffixes_at: usize,
     values_at: usize,
+    /// Where the values end.
+    end: usize,
 }
 
 #[inline(always)]
@@ -115,7 +119,7 @@ impl Layout {
         layout.place(bytes, raw_bytes).then_some(layout)
     }
 
-    /// Computes where the parts lie; false if they don't fill the block.
+    /// Computes where the parts lie; false if they don't come to the block's length.
     #[inline]
     fn place(&mut self, bytes: &[u8], raw_bytes: usize) -> bool {
         let count = self.count;
@@ -154,7 +158,11 @@ impl Layout {
         } else {
             Some(self.offset(bytes, self.value_offsets_at, count))
         };
-        values_bytes.and_then(|length| values_at.checked_add(length)) == Some(raw_bytes)
+        let Some(end) = values_bytes.and_then(|length| values_at.checked_add(length)) else {
+            return false;
+        };
+        self.end = end;
+        raw_bytes.checked_sub(end).is_some_and(|fill| fill < FILL_BYTES_END)
     }
 
     /// Checks what `parse` does not: every entry. Says what is wrong.
@@ -170,6 +178,9 @@ impl Layout {
             if self.flags & fixed == 0 && !self.offsets_ascend(bytes, at) {
                 return Err("offsets in a block that do not ascend");
             }
+        }
+        if bytes[self.end..bytes.len() - SLACK_BYTES].iter().any(|&byte| byte != 0) {
+            return Err("a block that is filled up with something");
         }
         self.validate_short_heads(bytes)?;
         self.validate_trailers(bytes)

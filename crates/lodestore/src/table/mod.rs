@@ -55,6 +55,7 @@ mod dictionary;
 mod directory_builder;
 mod filter;
 mod range_section;
+mod pages;
 mod builder;
 mod foreign;
 mod reader;
