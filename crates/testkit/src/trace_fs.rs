@@ -3,7 +3,7 @@
 
 use crate::random::digest;
 use lodestore::fs::{
-    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile, WritableFile,
+    Capabilities, FileLock, Fs, LockError, ReadStream, ReadableFile, WritableFile,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -143,8 +143,8 @@ impl Fs for TraceFs {
         self.inner.open_direct(path)
     }
 
-    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        self.inner.read_many(reads, complete);
+    fn read_many(&self, reads: &mut dyn ReadStream) {
+        self.inner.read_many(reads);
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {

@@ -7,7 +7,7 @@
 //! | `engine` | what they share; sealing of memtables |
 //! | `write`, `commit`, `logs`, `sealed` | group commit: log, memtables, publication |
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
-//! | `lookup`, `read`, `pending`, `value`, `explain` | point lookups, now or later, and what one did |
+//! | `lookup`, `many`, `read`, `pending`, `value`, `explain` | point lookups, now or later, and what one did |
 //! | `cursor`, `key_range` | walking over keys |
 //! | `background`, `flush`, `compaction`, `parts`, `health` | work in the background, and its failures |
 //! | `pressure`, `pacer`, `admission`, `stalls`, `memory` | how fast writers may go meanwhile, and what they waited for |
@@ -23,6 +23,7 @@ mod pacer;
 mod health;
 mod lookup;
 mod family;
+mod many;
 mod read;
 mod pending;
 mod explain;

@@ -1,7 +1,7 @@
 //! Lookups that are begun now and awaited later.
 //!
 //! caller: memory and cache -> (something must be read:) its family's line ->
-//! a reading thread takes all that wait -> rounds as those of `multi_get` -> each
+//! a reading thread takes all that wait -> looks them up as `multi_get` does -> each
 //! waiter's slot
 //! Invariants: what a lookup sees was settled when it began, because it waits with
 //! its view and its number; each slot is filled once, whatever happens to the
@@ -21,11 +21,10 @@ use crate::sync::{Arc, Condvar, Mutex};
 
 use super::family::FamilyCore;
 use super::lookup::{Lookup, Step};
-use super::read::{ReadOptions, TOGETHER_KEYS_MAX, advance_in_memory};
+use super::many::{Outcome, UNDER_WAY_MAX, advance_in_memory};
+use super::read::ReadOptions;
 use super::value::Value;
 use super::view::View;
-
-type Outcome = Result<Option<Value>>;
 
 /// A lookup that [`Family::get_later`](super::Family::get_later) has begun: a
 /// future of what `get` would have given then, for any executor, or to be waited
@@ -206,7 +205,7 @@ impl FamilyCore {
                 line.is_served = false;
                 return;
             }
-            let count = line.waiting.len().min(TOGETHER_KEYS_MAX);
+            let count = line.waiting.len().min(UNDER_WAY_MAX);
             let together: Vec<Waiting> = line.waiting.drain(..count).collect();
             drop(line);
             let _ = catch_panic(|| self.serve(together));
@@ -222,11 +221,13 @@ impl FamilyCore {
             let lookups = waiting
                 .iter()
                 .map(|w| Lookup::start(&w.view, self.order(), context, &w.key, w.sequence));
-            let outcomes = self
-                .shared
-                .timed(Operation::MultiGet, || self.finish_together(lookups.collect(), context));
-            self.count_found(&outcomes);
-            waiting.iter().zip(outcomes).for_each(|(w, outcome)| w.slot.fill(outcome));
+            let mut fill = |number: usize, outcome: Outcome| {
+                self.count_found(std::slice::from_ref(&outcome));
+                waiting[number].slot.fill(outcome);
+            };
+            self.shared.timed(Operation::MultiGet, || {
+                self.finish_together(lookups, context, &mut fill);
+            });
         }
     }
 }

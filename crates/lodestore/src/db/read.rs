@@ -4,17 +4,17 @@
 
 use crate::coverage::Coverage;
 use crate::error::{Error, Result};
-use crate::fs::Fs;
 use crate::key::{SequenceNumber, prefix_end};
 use crate::merge::{LevelCursor, MergeCursor, Source};
 use crate::stats::Counter;
 use crate::sync::Arc;
-use crate::table::{BlockRef, ReadContext, Table};
+use crate::table::{ReadContext, Table};
 use crate::tables::TableFile;
 use crate::version::{LEVELS, Level};
 
 use super::family::FamilyCore;
 use super::lookup::{Lookup, Step};
+use super::many::{Outcome, UNDER_WAY_MAX};
 use super::snapshot::Snapshot;
 use super::value::Value;
 use super::view::View;
@@ -69,10 +69,6 @@ impl ReadOptions {
     }
 }
 
-/// Lookups of a `multi_get` that are under way at once: enough for any device,
-/// and their blocks, a few MiB, stay in the processor's cache.
-pub(crate) const TOGETHER_KEYS_MAX: usize = 1024;
-
 impl FamilyCore {
     /// The newest value of `key` that `options` lets see.
     #[inline]
@@ -113,18 +109,16 @@ impl FamilyCore {
         };
         self.shared.statistics.add(Counter::Gets, keys.len() as u64);
         let context = self.context(options.fill_cache);
-        let mut values = Vec::with_capacity(keys.len());
-        for part in keys.chunks(TOGETHER_KEYS_MAX) {
-            let lookups = part
-                .iter()
-                .map(|key| Lookup::start(&view, self.order(), context, key.as_ref(), sequence));
-            let found = self.finish_together(lookups.collect(), context);
-            match keys.len() > TOGETHER_KEYS_MAX {
-                false => values.extend(found),
-                // Each would keep a block of its own: fifty times the values.
-                true => values.extend(found.into_iter().map(detached)),
-            }
-        }
+        let lookups = keys
+            .iter()
+            .map(|key| Lookup::start(&view, self.order(), context, key.as_ref(), sequence));
+        // Of many each would keep a block of its own: fifty times the values.
+        let is_many = keys.len() > UNDER_WAY_MAX;
+        let mut values: Vec<Outcome> = keys.iter().map(|_| Ok(None)).collect();
+        self.finish_together(lookups, context, &mut |number, outcome| {
+            values[number] =
+                if is_many { outcome.map(|v| v.map(Value::detached)) } else { outcome };
+        });
         self.count_found(&values);
         values
     }
@@ -132,23 +126,6 @@ impl FamilyCore {
     pub(crate) fn count_found(&self, values: &[Result<Option<Value>>]) {
         let found = values.iter().filter(|value| matches!(value, Ok(Some(_)))).count();
         self.shared.statistics.add(Counter::GetsFound, found as u64);
-    }
-
-    /// What lookups come to: in each round, the blocks that those need which are
-    /// not at their end are fetched together.
-    pub(crate) fn finish_together(
-        &self,
-        mut lookups: Vec<Lookup<'_, '_>>,
-        context: &ReadContext,
-    ) -> Vec<Result<Option<Value>>> {
-        let mut failures: Vec<Option<Error>> = vec![None; lookups.len()];
-        while fetch_round(&*self.shared.fs, &mut lookups, &mut failures, context) {}
-        let operator = &self.merge_operator;
-        let values = lookups.into_iter().zip(failures).map(|(lookup, failure)| match failure {
-            Some(error) => Err(error),
-            None => lookup.finish(operator),
-        });
-        values.collect()
     }
 
     /// The sequence number that a read with `options` sees. Call it after the
@@ -237,82 +214,5 @@ impl FamilyCore {
             self.shared.statistics.add(Counter::PrefixTablesSkipped, 1);
         }
         lacks
-    }
-}
-
-fn detached(value: Result<Option<Value>>) -> Result<Option<Value>> {
-    value.map(|value| value.map(Value::detached))
-}
-
-/// A block that a lookup of a `multi_get` waits for.
-struct Wanted<'v> {
-    lookup: usize,
-    table: &'v Arc<Table>,
-    block: BlockRef,
-}
-
-/// Takes every lookup as far as the cache allows, then reads the blocks that
-/// are missing, together. False when no lookup waits any more.
-fn fetch_round<'v>(
-    fs: &dyn Fs,
-    lookups: &mut [Lookup<'v, '_>],
-    failures: &mut [Option<Error>],
-    context: &ReadContext,
-) -> bool {
-    let mut wanted: Vec<Wanted<'v>> = Vec::new();
-    for (index, lookup) in lookups.iter_mut().enumerate() {
-        if failures[index].is_some() {
-            continue;
-        }
-        match advance_in_cache(lookup, context) {
-            Ok(None) => {}
-            Ok(Some((table, block))) => wanted.push(Wanted { lookup: index, table, block }),
-            Err(error) => failures[index] = Some(error),
-        }
-    }
-    // In the order of tables and places, and each block once however many lookups
-    // want it. Not by address: a simulation must read in the same order again.
-    wanted.sort_by_key(|w| (w.table.cache_file(), w.block.place.offset));
-    let groups: Vec<&[Wanted<'v>]> =
-        wanted.chunk_by(|a, b| Arc::ptr_eq(a.table, b.table) && a.block == b.block).collect();
-    let requests = groups.iter().map(|group| group[0].table.request(group[0].block)).collect();
-    fs.read_many(requests, &mut |index, result| {
-        let group = groups[index];
-        match group[0].table.accept(group[0].block, result, context) {
-            Ok(block) => group.iter().for_each(|w| lookups[w.lookup].supply(block.clone())),
-            Err(error) => group.iter().for_each(|w| failures[w.lookup] = Some(error.clone())),
-        }
-    });
-    !wanted.is_empty()
-}
-
-/// Takes a lookup to its end or to a block that is not in the cache.
-fn advance_in_cache<'v>(
-    lookup: &mut Lookup<'v, '_>,
-    context: &ReadContext,
-) -> Result<Option<(&'v Arc<Table>, BlockRef)>> {
-    loop {
-        match advance_in_memory(lookup, context) {
-            Step::Done => return Ok(None),
-            Step::Table(file) => drop(file.table()?),
-            Step::Block(table, block) => return Ok(Some((table, block))),
-        }
-    }
-}
-
-/// Takes a lookup as far as it gets without reading: to its end, to a table that
-/// is not open, or to a block that is not in the cache.
-pub(crate) fn advance_in_memory<'v>(
-    lookup: &mut Lookup<'v, '_>,
-    context: &ReadContext,
-) -> Step<'v> {
-    loop {
-        match lookup.advance() {
-            Step::Block(table, block) => match table.cached_block(block, context) {
-                Some(found) => lookup.supply(found),
-                None => return Step::Block(table, block),
-            },
-            step => return step,
-        }
     }
 }

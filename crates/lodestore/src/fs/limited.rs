@@ -13,8 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    Access, Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile,
-    WritableFile,
+    Access, BegunRead, Capabilities, FileLock, Fs, LockError, ReadRequest, ReadStream,
+    ReadableFile, WritableFile,
 };
 use crate::stats::{Counter, Statistics};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -245,6 +245,10 @@ impl ReadableFile for LimitedFile {
         self.with(|file| Ok(file.read_if_cached(offset, buffer))).unwrap_or(false)
     }
 
+    fn begin_read(&self, offset: u64, length: usize) -> Option<Box<dyn BegunRead>> {
+        self.with(|file| Ok(file.begin_read(offset, length))).ok().flatten()
+    }
+
     fn will_need(&self, offset: u64, length: u64) {
         // A hint: a file that does not open now is told nothing.
         let _ = self.with(|file| {
@@ -293,28 +297,11 @@ impl Fs for LimitedFs {
 
     /// Passes the reads on with the files below, as many at once as leaves
     /// half of the cap to others.
-    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        let files_max = (self.open.files_max() / 2).max(1);
-        let (mut held, mut indices, mut files) = (Vec::new(), Vec::new(), 0);
-        let mut last: Option<Descriptor> = None;
-        for (index, mut read) in reads.into_iter().enumerate() {
-            let is_same = last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &read.file));
-            if !is_same && files == files_max {
-                self.pass_on(std::mem::take(&mut held), &std::mem::take(&mut indices), complete);
-                files = 0;
-            }
-            files += usize::from(!is_same);
-            last = Some(Arc::clone(&read.file));
-            match read.file.hold() {
-                Ok(below) => {
-                    read.file = below.unwrap_or(read.file);
-                    held.push(read);
-                    indices.push(index);
-                }
-                Err(error) => complete(index, Err(error)),
-            }
-        }
-        self.pass_on(held, &indices, complete);
+    fn read_many(&self, reads: &mut dyn ReadStream) {
+        let under_way_max = (self.open.files_max() / 2).max(1);
+        let mut held =
+            HeldReads { reads, under_way_max, under_way: 0, asked: 0, indices: Vec::new() };
+        self.inner.read_many(&mut held);
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
@@ -370,16 +357,40 @@ impl LimitedFs {
         self.reopen(&slot)?;
         Ok(Arc::new(LimitedFile { fs: self.clone(), slot }))
     }
+}
 
-    fn pass_on(
-        &self,
-        reads: Vec<ReadRequest>,
-        indices: &[usize],
-        complete: &mut dyn FnMut(usize, ReadResult),
-    ) {
-        if !reads.is_empty() {
-            self.inner.read_many(reads, &mut |i, result| complete(indices[i], result));
+/// A stream of reads with the files below.
+struct HeldReads<'r> {
+    reads: &'r mut dyn ReadStream,
+    under_way_max: usize,
+    under_way: usize,
+    /// How many reads the stream has given.
+    asked: usize,
+    /// The stream's number of each read that was passed on.
+    indices: Vec<usize>,
+}
+
+impl ReadStream for HeldReads<'_> {
+    fn next(&mut self) -> Option<ReadRequest> {
+        while self.under_way < self.under_way_max {
+            let read = self.reads.next()?;
+            let index = self.asked;
+            self.asked += 1;
+            match read.file.hold() {
+                Ok(below) => {
+                    self.under_way += 1;
+                    self.indices.push(index);
+                    return Some(ReadRequest { file: below.unwrap_or(read.file), ..read });
+                }
+                Err(error) => self.reads.answer(index, Err(error)),
+            }
         }
+        None
+    }
+
+    fn answer(&mut self, index: usize, read: io::Result<&[u8]>) {
+        self.under_way -= 1;
+        self.reads.answer(self.indices[index], read);
     }
 }
 

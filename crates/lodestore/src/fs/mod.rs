@@ -7,6 +7,7 @@
 //!
 //! | part | job |
 //! |---|---|
+//! | `reads` | many reads at once |
 //! | `os` | the real file system |
 //! | `mem` | files in memory that can lose what was not synced |
 //! | `fault` | errors at chosen calls, around another `Fs` |
@@ -19,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod reads;
 mod os;
 mod mem;
 mod fault;
@@ -30,6 +32,9 @@ pub(crate) use limited::{LimitedFs, is_out_of_descriptors};
 pub use mem::MemFs;
 pub use os::OsFs;
 pub(crate) use overlay::OverlayFs;
+#[cfg(test)]
+pub(crate) use reads::ReadList;
+pub use reads::{ReadRequest, ReadStream};
 
 /// What a file system can do beyond the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,10 +120,10 @@ pub trait Fs: Send + Sync + Debug {
         path.to_path_buf()
     }
 
-    /// Serves many reads, perhaps at once and in any order. `complete` is
-    /// called once for each request, with its index, before this returns.
-    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        read_with_hints(reads, complete);
+    /// Does all reads of a stream, perhaps many at once and in any order: until it
+    /// gives none any more and all are answered.
+    fn read_many(&self, reads: &mut dyn ReadStream) {
+        reads::read_with_hints(reads);
     }
 
     /// Names of the entries of a directory, in no particular order.
@@ -169,20 +174,6 @@ pub enum LockError {
     Io(io::Error),
 }
 
-/// A read of `buffer.len()` bytes at `offset`.
-#[derive(Debug)]
-pub struct ReadRequest {
-    /// The file to read.
-    pub file: Arc<dyn ReadableFile>,
-    /// Where to start.
-    pub offset: u64,
-    /// Filled from the file; its length says how much to read.
-    pub buffer: Vec<u8>,
-}
-
-/// The filled buffer of a [`ReadRequest`], or why it could not be filled.
-pub type ReadResult = io::Result<Vec<u8>>;
-
 /// A file open for reading.
 pub trait ReadableFile: Any + Send + Sync + Debug {
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of
@@ -206,10 +197,25 @@ pub trait ReadableFile: Any + Send + Sync + Debug {
         false
     }
 
+    /// Begins to read `length` bytes at `offset`, to be waited for later. `None` where
+    /// nothing would go on meanwhile, or where something keeps what was read before
+    /// anyway.
+    fn begin_read(&self, offset: u64, length: usize) -> Option<Box<dyn BegunRead>> {
+        let _ = (offset, length);
+        None
+    }
+
     /// Says that `length` bytes at `offset` will be wanted soon.
     fn will_need(&self, offset: u64, length: u64) {
         let _ = (offset, length);
     }
+}
+
+/// A read that goes on. Dropping it gives the read up.
+pub trait BegunRead: Send + Debug {
+    /// Waits until it is done. Gives the bytes as [`ReadableFile::read_at`] does, those
+    /// at the beginning if `buffer` is shorter than what was asked for.
+    fn finish(self: Box<Self>, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
 /// A file open for writing in order. Dropping it closes it; an error that
@@ -251,27 +257,6 @@ pub trait WritableFile: Send + Debug {
 
     /// Closes the file and reports what closing found.
     fn close(self: Box<Self>) -> io::Result<()>;
-}
-
-/// [`Fs::read_many`] through the page cache: what is in memory is served first,
-/// while the device is told of all the rest, which is then waited for.
-fn read_with_hints(reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-    let is_one = reads.len() == 1;
-    let mut waiting = Vec::new();
-    for (index, mut read) in reads.into_iter().enumerate() {
-        if is_one {
-            waiting.push((index, read));
-        } else if read.file.read_if_cached(read.offset, &mut read.buffer) {
-            complete(index, Ok(read.buffer));
-        } else {
-            read.file.will_need(read.offset, read.buffer.len() as u64);
-            waiting.push((index, read));
-        }
-    }
-    for (index, mut read) in waiting {
-        let result = read_full_at(&*read.file, read.offset, &mut read.buffer);
-        complete(index, result.map(|()| read.buffer));
-    }
 }
 
 /// Reads exactly `buffer.len()` bytes at `offset`.

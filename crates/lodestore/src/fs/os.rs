@@ -17,12 +17,14 @@ use std::sync::Arc;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
+use super::reads::read_with_hints;
 use super::{
-    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile, WritableFile,
-    read_with_hints,
+    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadStream, ReadableFile, WritableFile,
 };
 
 mod direct;
+#[cfg(target_os = "linux")]
+mod in_flight;
 mod lock;
 mod mapped;
 mod mapped_reader;
@@ -107,13 +109,16 @@ impl Fs for OsFs {
         let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
         // Nobody will read what writing the file has left in the page cache.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
-        Ok(Arc::new(direct::DirectFile(file)))
+        Ok(Arc::new(direct::DirectFile(Arc::new(file))))
     }
 
-    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        match direct::are_direct(&reads) {
-            true => direct::read_many(reads, complete),
-            false => read_with_hints(reads, complete),
+    fn read_many(&self, reads: &mut dyn ReadStream) {
+        let Some(first) = reads.next() else { return };
+        let is_direct = direct::is_direct(&*first.file);
+        let mut reads = Begun { first: Some(first), reads };
+        match is_direct {
+            true => direct::read_many(&mut reads),
+            false => read_with_hints(&mut reads),
         }
     }
 
@@ -157,6 +162,22 @@ impl Fs for OsFs {
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {
         Ok(Box::new(lock::lock(path)?))
+    }
+}
+
+/// A stream whose first read was looked at.
+struct Begun<'r> {
+    first: Option<ReadRequest>,
+    reads: &'r mut dyn ReadStream,
+}
+
+impl ReadStream for Begun<'_> {
+    fn next(&mut self) -> Option<ReadRequest> {
+        self.first.take().or_else(|| self.reads.next())
+    }
+
+    fn answer(&mut self, index: usize, read: io::Result<&[u8]>) {
+        self.reads.answer(index, read);
     }
 }
 

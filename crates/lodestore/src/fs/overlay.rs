@@ -13,10 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{
-    Capabilities, FileLock, Fs, LockError, MemFs, ReadRequest, ReadResult, ReadableFile,
-    WritableFile,
-};
+use super::{Capabilities, FileLock, Fs, LockError, MemFs, ReadStream, ReadableFile, WritableFile};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex};
 
@@ -168,8 +165,8 @@ impl Fs for OverlayFs {
         }
     }
 
-    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        self.below.read_many(reads, complete);
+    fn read_many(&self, reads: &mut dyn ReadStream) {
+        self.below.read_many(reads);
     }
 
     fn known_as(&self, path: &Path) -> PathBuf {

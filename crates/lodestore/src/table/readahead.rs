@@ -1,9 +1,11 @@
 //! Readahead: walking a table reads stored blocks in spans that double from
 //! 8 KiB to 256 KiB, so that a long scan makes few system calls and a short
-//! one reads little that it does not need.
+//! one reads little that it does not need. Past the page cache, whose kernel would
+//! read ahead of us, a long walk begins to read its next span before it needs it.
 
 use crate::budget::Reservation;
 use crate::error::Result;
+use crate::fs::BegunRead;
 use crate::stats::Counter;
 
 use super::format;
@@ -33,7 +35,17 @@ pub(super) struct Readahead {
     /// Steps to a neighbouring block so far, in one direction.
     steps: u32,
     span_bytes: u64,
+    /// The next span of a long walk, where the file reads while we do not wait.
+    next: Option<Next>,
     memory: Option<Reservation>,
+}
+
+/// A read that was begun.
+#[derive(Debug)]
+struct Next {
+    offset: u64,
+    length: usize,
+    read: Box<dyn BegunRead>,
 }
 
 impl Readahead {
@@ -105,17 +117,42 @@ impl Readahead {
         let length = (end - first) as usize;
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
-            let memory = self.memory.get_or_insert_with(|| context.buffers.reserve(0));
-            memory.resize(self.buffer.capacity());
         }
         self.filled = 0;
-        format::read_at(&*table.file, first, &mut self.buffer[..length], &table.path)?;
+        if !self.take_next(first, length) {
+            format::read_at(&*table.file, first, &mut self.buffer[..length], &table.path)?;
+        }
         (self.offset, self.filled) = (first, length);
         context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, end - first);
         let span_bytes_max = context.buffers.buffer_bytes(SPAN_BYTES_MAX as usize) as u64;
+        if direction == Direction::Forward && self.span_bytes == span_bytes_max {
+            self.begin_next(table, end);
+        }
         self.span_bytes = (self.span_bytes * 2).clamp(SPAN_BYTES_MIN, span_bytes_max);
+        let ahead = self.next.as_ref().map_or(0, |next| next.length);
+        let memory = self.memory.get_or_insert_with(|| context.buffers.reserve(0));
+        memory.resize(self.buffer.capacity() + ahead);
         Ok(())
+    }
+
+    /// Takes `length` bytes at `offset` out of what was begun to be read. False if
+    /// it is not that, or could not be read: then they are read once more.
+    fn take_next(&mut self, offset: u64, length: usize) -> bool {
+        let next = self.next.take().filter(|next| next.offset == offset && next.length >= length);
+        let buffer = &mut self.buffer[..length];
+        next.is_some_and(|next| next.read.finish(buffer).is_ok_and(|count| count == length))
+    }
+
+    /// Begins to read what follows the blocks that end at `offset`, up to where
+    /// blocks of entries end.
+    fn begin_next(&mut self, table: &Table, offset: u64) {
+        let left = table.directory.data_end().saturating_sub(offset);
+        let length = left.min(self.span_bytes) as usize;
+        if length > 0 {
+            let read = table.file.begin_read(offset, length);
+            self.next = read.map(|read| Next { offset, length, read });
+        }
     }
 }
 

@@ -6,14 +6,14 @@
 //! does cache and I/O for those who simply wait.
 
 use std::cell::Cell;
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::budget::Charge;
 use crate::cache::{BlockKind, Cache};
 use crate::cursor::StoredBlock;
 use crate::error::{Error, Result};
-use crate::fs::{ReadRequest, ReadResult, ReadableFile};
+use crate::fs::{ReadRequest, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST};
 use crate::prefix::PrefixExtractor;
 use crate::range_deletes::Fragments;
@@ -365,19 +365,19 @@ impl Table {
 
     /// What has to be read to have a block.
     pub(crate) fn request(&self, wanted: BlockRef) -> ReadRequest {
-        let buffer = vec![0; wanted.place.stored_bytes];
-        ReadRequest { file: Arc::clone(&self.file), offset: wanted.place.offset, buffer }
+        let BlockPlace { offset, stored_bytes } = wanted.place;
+        ReadRequest { file: Arc::clone(&self.file), offset, length: stored_bytes }
     }
 
     /// Turns what [`Table::request`] led to into the block.
     pub(crate) fn accept(
         &self,
         wanted: BlockRef,
-        read: ReadResult,
+        read: io::Result<&[u8]>,
         context: &ReadContext,
     ) -> Result<Block> {
         let stored = read.map_err(|error| Error::io(&self.path, "read", error))?;
-        let block = self.decode_block(wanted, &stored)?;
+        let block = self.decode_block(wanted, stored)?;
         context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, stored.len() as u64);
         self.keep_block(wanted, &block, context);

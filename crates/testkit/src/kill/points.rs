@@ -2,7 +2,7 @@
 //! system: the engine has no switch for them.
 
 use lodestore::fs::{
-    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadResult, ReadableFile, WritableFile,
+    Capabilities, FileLock, Fs, LockError, ReadStream, ReadableFile, WritableFile,
 };
 use std::cell::Cell;
 use std::io;
@@ -289,8 +289,8 @@ impl Fs for PointFs {
         self.inner.open_direct(path)
     }
 
-    fn read_many(&self, reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-        self.inner.read_many(reads, complete);
+    fn read_many(&self, reads: &mut dyn ReadStream) {
+        self.inner.read_many(reads);
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {

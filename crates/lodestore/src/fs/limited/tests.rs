@@ -1,5 +1,5 @@
 use super::*;
-use crate::fs::{Fault, FaultFs, MemFs, Operation, read_full_at};
+use crate::fs::{Fault, FaultFs, MemFs, Operation, ReadList, read_full_at};
 
 const EMFILE: i32 = 24;
 
@@ -57,12 +57,12 @@ fn a_file_in_use_stays_open() {
 #[test]
 fn many_reads_at_once_keep_to_the_cap() {
     let (fs, files) = files(Arc::new(MemFs::new()), 5, 60);
-    let read =
-        |file: &Descriptor| ReadRequest { file: Arc::clone(file), offset: 0, buffer: vec![0xff] };
+    let read = |file: &Descriptor| ReadRequest { file: Arc::clone(file), offset: 0, length: 1 };
     let mut answers = vec![None; files.len()];
-    fs.read_many(files.iter().map(read).collect(), &mut |i, result| {
-        assert!(answers[i].replace(result.expect("it reads")).is_none());
-    });
+    let requests = files.iter().map(read).collect();
+    fs.read_many(&mut ReadList::new(requests, |i: usize, result: io::Result<&[u8]>| {
+        assert!(answers[i].replace(result.expect("it reads").to_vec()).is_none());
+    }));
     let expected: Vec<_> = (0..60).map(|i| Some(vec![i])).collect();
     assert_eq!(answers, expected);
 }

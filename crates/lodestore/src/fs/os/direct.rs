@@ -1,7 +1,7 @@
 //! Reads past the page cache.
 //!
-//! requests -> [`Span`]s: neighbours of one file together, from where to where a
-//! device can read -> `ring`, or threads where there is none -> the requests
+//! requests -> [`Spans`]: neighbours of one file together, from where to where a
+//! device can read -> `ring`, or threads where there is none -> answers
 //!
 //! What the ring could not do (short reads and errors too) is read once more one by
 //! one, which also tells the error.
@@ -10,14 +10,14 @@ use std::any::Any;
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use super::super::{ReadRequest, ReadResult, ReadableFile, read_full_at};
+use super::super::reads::answer_alone;
+use super::super::{BegunRead, ReadRequest, ReadStream, ReadableFile};
 use crate::sync::{Arc, thread};
 
 /// Devices read and write whole blocks; none in use has larger ones.
-const ALIGN: usize = 4096;
+pub(super) const ALIGN: usize = 4096;
 /// Neighbours are read together up to this, one read at a time otherwise.
 const SPAN_BYTES_MAX: usize = 64 << 10;
 /// A single read goes to the device in pieces of at most this.
@@ -26,6 +26,8 @@ const PIECE_BYTES_MAX: usize = 256 << 10;
 const THREADS_MAX: usize = 16;
 /// So many reads are worth a thread.
 const READS_A_THREAD: usize = 4;
+/// So many are given to threads at a time.
+const READS_TOGETHER: usize = THREADS_MAX * READS_A_THREAD;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(4096))]
@@ -54,7 +56,7 @@ thread_local! {
 
 /// A file whose pages the kernel does not keep.
 #[derive(Debug)]
-pub(super) struct DirectFile(pub(super) File);
+pub(super) struct DirectFile(pub(super) Arc<File>);
 
 impl ReadableFile for DirectFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
@@ -68,6 +70,12 @@ impl ReadableFile for DirectFile {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn begin_read(&self, offset: u64, length: usize) -> Option<Box<dyn BegunRead>> {
+        let begun = super::in_flight::ReadInFlight::begin(&self.0, offset, length)?;
+        Some(Box::new(begun))
     }
 }
 
@@ -99,122 +107,161 @@ fn read_in_pieces(
 }
 
 /// Neighbouring requests of one file, as one read.
-pub(super) struct Span<'a> {
-    pub(super) file: &'a File,
+#[derive(Debug)]
+pub(super) struct Span {
     /// A multiple of what devices read.
     pub(super) offset: u64,
     /// Likewise.
     pub(super) bytes: usize,
-    requests: Range<usize>,
+    /// By index, in the order of the stream. Never empty.
+    requests: Vec<(usize, ReadRequest)>,
 }
 
-impl Span<'_> {
-    /// Hands the requests what is theirs of `read`, which begins at `offset`.
-    /// False, and nothing done, if that does not have all of it.
-    fn share(
-        &self,
-        read: &[u8],
-        requests: &mut [ReadRequest],
-        complete: &mut dyn FnMut(usize, ReadResult),
-    ) -> bool {
-        let start = |request: &ReadRequest| (request.offset - self.offset) as usize;
-        let ends = |request: &ReadRequest| start(request) + request.buffer.len();
-        if requests[self.requests.clone()].iter().any(|request| ends(request) > read.len()) {
-            return false;
+impl Span {
+    fn of(index: usize, request: ReadRequest) -> Span {
+        let offset = request.offset / ALIGN as u64 * ALIGN as u64;
+        let end = (request.offset + request.length as u64).next_multiple_of(ALIGN as u64);
+        Span { offset, bytes: (end - offset) as usize, requests: vec![(index, request)] }
+    }
+
+    /// Takes `other` in if it is a neighbour and the two are not too long.
+    fn join(&mut self, other: Span) -> Result<(), Span> {
+        let own_end = self.offset + self.bytes as u64;
+        let end = other.offset + other.bytes as u64;
+        let is_neighbour = Arc::ptr_eq(&self.requests[0].1.file, &other.requests[0].1.file)
+            && (self.offset..=own_end).contains(&other.offset);
+        if !is_neighbour || end - self.offset > SPAN_BYTES_MAX as u64 {
+            return Err(other);
         }
-        for index in self.requests.clone() {
-            let request = &mut requests[index];
-            let range = start(request)..ends(request);
-            let mut buffer = std::mem::take(&mut request.buffer);
-            buffer.copy_from_slice(&read[range]);
-            complete(index, Ok(buffer));
+        self.bytes = self.bytes.max((end - self.offset) as usize);
+        self.requests.extend(other.requests);
+        Ok(())
+    }
+
+    /// The file, which is a direct one.
+    pub(super) fn file(&self) -> &File {
+        direct(&*self.requests[0].1.file).expect("others are read elsewhere")
+    }
+
+    fn has_all(&self, read: &[u8]) -> bool {
+        let ends = |request: &ReadRequest| self.start(request) + request.length;
+        self.requests.iter().all(|(_, request)| ends(request) <= read.len())
+    }
+
+    fn start(&self, request: &ReadRequest) -> usize {
+        (request.offset - self.offset) as usize
+    }
+}
+
+/// The reads of a stream as spans.
+pub(super) struct Spans<'r> {
+    reads: &'r mut dyn ReadStream,
+    /// How many requests the stream has given.
+    asked: usize,
+    /// Come next: what was no neighbour of the one before, and what was given back.
+    ahead: Vec<Span>,
+    scratch: Vec<u8>,
+}
+
+impl<'r> Spans<'r> {
+    fn new(reads: &'r mut dyn ReadStream) -> Spans<'r> {
+        Spans { reads, asked: 0, ahead: Vec::new(), scratch: Vec::new() }
+    }
+
+    /// The next span; `None` while there is none.
+    pub(super) fn next(&mut self) -> Option<Span> {
+        let mut span = self.ahead.pop().or_else(|| self.ask())?;
+        while self.ahead.is_empty()
+            && let Some(next) = self.ask()
+        {
+            if let Err(next) = span.join(next) {
+                self.ahead.push(next);
+            }
         }
-        true
+        Some(span)
+    }
+
+    /// The stream's next read past the page cache.
+    fn ask(&mut self) -> Option<Span> {
+        loop {
+            let request = self.reads.next()?;
+            let index = self.asked;
+            self.asked += 1;
+            if direct(&*request.file).is_some() {
+                return Some(Span::of(index, request));
+            }
+            answer_alone(self.reads, index, &request, &mut self.scratch);
+        }
+    }
+
+    /// Takes back a span that could not be read, to be given once more.
+    pub(super) fn give_back(&mut self, span: Span) {
+        self.ahead.push(span);
+    }
+
+    /// Answers the requests of `span` with what they have of `read`, which begins
+    /// where it does; one by one if that is not all of it.
+    pub(super) fn answer(&mut self, span: Span, read: &[u8]) {
+        let is_whole = span.has_all(read);
+        for (index, request) in &span.requests {
+            let start = span.start(request);
+            match is_whole {
+                true => self.reads.answer(*index, Ok(&read[start..start + request.length])),
+                false => answer_alone(self.reads, *index, request, &mut self.scratch),
+            }
+        }
     }
 }
 
 /// The file behind `file`; `None` if that is not a direct one.
 fn direct(file: &dyn ReadableFile) -> Option<&File> {
     let file: &dyn Any = file;
-    file.downcast_ref::<DirectFile>().map(|file| &file.0)
+    file.downcast_ref::<DirectFile>().map(|file| &*file.0)
 }
 
-/// True if all of `reads` go past the page cache.
-pub(super) fn are_direct(reads: &[ReadRequest]) -> bool {
-    reads.iter().all(|read| direct(&*read.file).is_some())
-}
-
-/// The reads that serve `files` and `places` (offset and length, by request).
-fn spans<'a>(files: &[&'a File], places: &[(u64, usize)]) -> Vec<Span<'a>> {
-    let mut spans: Vec<Span<'a>> = Vec::new();
-    for (index, (&file, &(offset, length))) in files.iter().zip(places).enumerate() {
-        let start = offset / ALIGN as u64 * ALIGN as u64;
-        let end = (offset + length as u64).next_multiple_of(ALIGN as u64);
-        if let Some(last) = spans.last_mut()
-            && std::ptr::eq(last.file, file)
-            && (last.offset..=last.offset + last.bytes as u64).contains(&start)
-            && end - last.offset <= SPAN_BYTES_MAX as u64
-        {
-            last.bytes = last.bytes.max((end - last.offset) as usize);
-            last.requests.end = index + 1;
-            continue;
-        }
-        let bytes = (end - start) as usize;
-        spans.push(Span { file, offset: start, bytes, requests: index..index + 1 });
-    }
-    spans
+/// True if `file` is read past the page cache.
+pub(super) fn is_direct(file: &dyn ReadableFile) -> bool {
+    direct(file).is_some()
 }
 
 /// [`Fs::read_many`](super::super::Fs::read_many) of direct files.
-pub(super) fn read_many(mut reads: Vec<ReadRequest>, complete: &mut dyn FnMut(usize, ReadResult)) {
-    let kept: Vec<Arc<dyn ReadableFile>> = reads.iter().map(|read| read.file.clone()).collect();
-    let files = kept.iter().map(|file| direct(&**file).expect("all files were looked at"));
-    let files: Vec<&File> = files.collect();
-    let places: Vec<_> = reads.iter().map(|read| (read.offset, read.buffer.len())).collect();
-    let spans = spans(&files, &places);
-    let mut is_done = vec![false; spans.len()];
+pub(super) fn read_many(reads: &mut dyn ReadStream) {
+    let mut spans = Spans::new(reads);
     #[cfg(target_os = "linux")]
-    if spans.len() > 1 {
-        super::ring::read(&spans, &mut |index, read| {
-            is_done[index] = spans[index].share(read, &mut reads, complete);
-        });
-    }
-    let rest = spans.iter().zip(is_done).filter(|(_, is_done)| !is_done);
-    let rest: Vec<usize> = rest.flat_map(|(span, _)| span.requests.clone()).collect();
-    read_one_by_one(&mut reads, &rest, complete);
+    super::ring::read(&mut spans);
+    read_in_threads(&mut spans);
 }
 
-/// Reads those of `reads` that `rest` names, by several threads if they are many.
-fn read_one_by_one(
-    reads: &mut [ReadRequest],
-    rest: &[usize],
-    complete: &mut dyn FnMut(usize, ReadResult),
-) {
-    let mut buffers: Vec<Vec<u8>> =
-        rest.iter().map(|&index| std::mem::take(&mut reads[index].buffer)).collect();
-    let threads = (rest.len() / READS_A_THREAD).clamp(1, THREADS_MAX);
-    let part = rest.len().div_ceil(threads).max(1);
-    let parts = rest.chunks(part).zip(buffers.chunks_mut(part));
-    let reads = &*reads;
-    let read_part = |indices: &[usize], buffers: &mut [Vec<u8>]| -> Vec<(usize, ReadResult)> {
-        let one = |(&index, buffer): (&usize, &mut Vec<u8>)| {
-            let (mut buffer, request) = (std::mem::take(buffer), &reads[index]);
-            let result = read_full_at(&*request.file, request.offset, &mut buffer);
-            (index, result.map(|()| buffer))
+/// Reads what there is, by several threads where it is much.
+fn read_in_threads(spans: &mut Spans<'_>) {
+    loop {
+        let together: Vec<Span> =
+            std::iter::from_fn(|| spans.next()).take(READS_TOGETHER).collect();
+        if together.is_empty() {
+            return;
+        }
+        let read = |part: &[Span]| part.iter().map(read_alone).collect::<Vec<Vec<u8>>>();
+        let contents: Vec<Vec<u8>> = if together.len() < 2 * READS_A_THREAD {
+            read(&together)
+        } else {
+            thread::scope(|scope| {
+                let parts = together.chunks(READS_A_THREAD);
+                let begun: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
+                let ended = begun.into_iter().map(|thread| thread.join().expect("a read panicked"));
+                ended.flatten().collect()
+            })
         };
-        indices.iter().zip(buffers).map(one).collect()
-    };
-    let done: Vec<(usize, ReadResult)> = if threads == 1 {
-        parts.flat_map(|(indices, buffers)| read_part(indices, buffers)).collect()
-    } else {
-        thread::scope(|scope| {
-            let begin = |(indices, buffers)| scope.spawn(move || read_part(indices, buffers));
-            let begun: Vec<_> = parts.map(begin).collect();
-            let ended = begun.into_iter().map(|thread| thread.join().expect("a read panicked"));
-            ended.flatten().collect()
-        })
-    };
-    done.into_iter().for_each(|(index, result)| complete(index, result));
+        together.into_iter().zip(contents).for_each(|(span, read)| spans.answer(span, &read));
+    }
+}
+
+/// What can be read of a span at once: all of it, but where the file ends or a
+/// read fails.
+fn read_alone(span: &Span) -> Vec<u8> {
+    let mut bytes = vec![0; span.bytes];
+    let read = span.requests[0].1.file.read_at(span.offset, &mut bytes);
+    bytes.truncate(read.unwrap_or(0));
+    bytes
 }
 
 #[cfg(all(test, not(simulation)))]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fs::{ReadRequest, read_all, read_full_at};
+use crate::fs::{ReadList, ReadRequest, read_all, read_full_at};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -49,19 +49,20 @@ fn many_reads_are_each_served_once() {
     let request = |offset: usize| ReadRequest {
         file: Arc::clone(&reader),
         offset: offset as u64,
-        buffer: vec![0; 100],
+        length: 100,
     };
     read_full_at(&*reader, 0, &mut [0; 10]).unwrap(); // some are in memory now
     for count in [0, 1, 200] {
         let offset = |index: usize| index * 37 % 65 * BLOCK; // the last is past the end
         let mut served = vec![0; count];
-        OsFs.read_many((0..count).map(|i| request(offset(i))).collect(), &mut |index, result| {
+        let requests = (0..count).map(|i| request(offset(i))).collect();
+        OsFs.read_many(&mut ReadList::new(requests, |index, result: io::Result<&[u8]>| {
             served[index] += 1;
             match content.get(offset(index)..offset(index) + 100) {
                 Some(expected) => assert_eq!(result.unwrap(), expected),
                 None => assert_eq!(result.unwrap_err().kind(), io::ErrorKind::UnexpectedEof),
             }
-        });
+        }));
         assert!(served.iter().all(|&times| times == 1));
     }
 }
