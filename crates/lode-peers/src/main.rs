@@ -6,7 +6,8 @@
 //! engine (`engine`, `adapters`) set up as its lane says (`lanes`) through
 //! workloads (`workload`, `workloads`) on the key stream (`stream`), and measures
 //! (`meter`). What all of them tell becomes lines (`results`, `statistics`), and
-//! these a table, a document and a page (`report`).
+//! these, beside what they should be (`targets`), a table, a document and a page
+//! (`report`).
 //!
 //! As in the engine, a module uses only modules declared above it.
 
@@ -32,6 +33,7 @@ mod worker;
 // All of them.
 mod statistics;
 mod results;
+mod targets;
 mod schedule;
 mod parent;
 mod report;

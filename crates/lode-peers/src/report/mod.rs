@@ -17,6 +17,7 @@ use crate::lanes::{Lane, deviations};
 use crate::results::{Cell, Gap, Line, Sample};
 use crate::schedule::Plan;
 use crate::statistics::{Verdict, coverage_of};
+use crate::targets::Setting;
 
 /// Everything that there is to tell.
 pub struct Told {
@@ -101,6 +102,12 @@ impl Head {
         }
     }
 
+    /// What aims depend on.
+    fn setting(&self) -> Setting {
+        let Head { lane, entries, memory_limit, .. } = *self;
+        Setting { lane, entries, memory_limit }
+    }
+
     /// Settings that somebody was told, each with a value for every engine.
     fn settings(&self) -> Vec<(&'static str, Vec<String>)> {
         let Some(first) = self.engines.first() else { return Vec::new() };
@@ -129,6 +136,24 @@ impl Told {
             cell.engine != EngineKind::LodestoreAgain
                 && cell.verdict == Some(Verdict::Noisy)
                 && cell.ratio.is_some_and(|ratio| ratio.median < 1.0)
+        })
+    }
+
+    /// The least ratio that is wanted of `cell`; `None` where nothing is.
+    fn aim(&self, line: &Line, cell: &Cell) -> Option<f64> {
+        self.head.setting().aim(line.case, line.span, cell.engine)
+    }
+
+    /// False if nothing at all is wanted of anybody.
+    fn has_aims(&self) -> bool {
+        self.cells().any(|(line, cell)| self.aim(line, cell).is_some())
+    }
+
+    /// Lines and cells that are short of their aim, with the aim, noisy or not.
+    fn short_of_aims(&self) -> impl Iterator<Item = (&Line, &Cell, f64)> {
+        self.cells().filter_map(|(line, cell)| {
+            let aim = self.aim(line, cell)?;
+            (cell.ratio?.median < aim).then_some((line, cell, aim))
         })
     }
 

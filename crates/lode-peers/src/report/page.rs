@@ -18,6 +18,7 @@ pub fn html(told: &Told) -> String {
         paragraph(&summary(&told.head)),
         paragraph(&super::ratios_text(told.head.rounds)),
         section("Losses", &losses(told)),
+        section("Short of an aim", &short_of_aims(told)),
         section("Ratios", &pictures(told)),
         section("Figures", &figures(told)),
         section("What claims nothing, or is missing", &missing(told)),
@@ -55,7 +56,20 @@ fn losses(told: &Told) -> String {
     for (line, cell) in told.doubtful() {
         let _ = writeln!(html, "<li>noisy: {}</li>", escape(&finding(line, cell)));
     }
-    if html.is_empty() { paragraph("None.") } else { format!("<ul>\n{html}</ul>\n") }
+    list(&html, "None.")
+}
+
+fn short_of_aims(told: &Told) -> String {
+    let mut html = String::new();
+    for (line, cell, aim) in told.short_of_aims() {
+        let _ = writeln!(html, "<li>{}, aim {aim}</li>", escape(&finding(line, cell)));
+    }
+    list(&html, if told.has_aims() { "None." } else { "There are no aims for this." })
+}
+
+/// The list of `items`, or what stands there if there are none.
+fn list(items: &str, without: &str) -> String {
+    if items.is_empty() { paragraph(without) } else { format!("<ul>\n{items}</ul>\n") }
 }
 
 /// A picture for each peer.

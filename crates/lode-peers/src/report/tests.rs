@@ -54,6 +54,19 @@ fn table_tells_losses_and_gaps() {
     assert!(!text.contains("recycled_logs"), "what nobody was told is left out: {text}");
 }
 
+/// What wins, but by less than it should, is told with the aim; a lane without
+/// aims tells nothing of them.
+#[test]
+fn aims_are_told_beside_losses() {
+    let mut told = told(1.5);
+    let short = "readseq 16-100: rocksdb 1.50 (1.50 to 1.50), aim 2";
+    assert!(table::text(&told).contains(&format!("\n0 losses\n1 short of an aim\n  {short}\n")));
+    assert!(page::html(&told).contains(&format!("<li>{short}</li>")));
+    told.head.lane = Lane::Defaults;
+    assert!(!table::text(&told).contains("short of an aim"));
+    assert!(page::html(&told).contains("There are no aims for this."));
+}
+
 /// What looks like a loss is told even where noise allows no claim, and the reason
 /// for that once.
 #[test]
