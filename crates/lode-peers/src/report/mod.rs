@@ -1,15 +1,17 @@
-//! What the user gets to see: a table of text, a JSON document, a page.
+//! What the user gets to see: a table of text, a JSON document, a page, and
+//! Markdown of documents.
 
 mod grid;
 mod bars;
 pub mod table;
 pub mod document;
 pub mod page;
+pub mod markdown;
 
 use std::collections::BTreeMap;
 
 use lode_bench::system;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::adapters;
 use crate::engines::EngineKind;
@@ -20,6 +22,7 @@ use crate::statistics::{Verdict, coverage_of};
 use crate::targets::Setting;
 
 /// Everything that there is to tell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Told {
     /// Where, when and how.
     pub head: Head,
@@ -32,7 +35,7 @@ pub struct Told {
 }
 
 /// Where, when and how engines were compared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
     /// Seconds since 1970.
     pub unix_seconds: u64,
@@ -63,16 +66,16 @@ pub struct Head {
 }
 
 /// An engine and how it was set up.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineHead {
     /// Its name.
     pub engine: EngineKind,
     /// Its version.
     pub version: String,
     /// Settings and their values; none where the engine's default holds.
-    pub settings: Vec<(&'static str, Option<String>)>,
+    pub settings: Vec<(String, Option<String>)>,
     /// What it does otherwise than the others.
-    pub deviations: &'static [&'static str],
+    pub deviations: Vec<String>,
 }
 
 impl Head {
@@ -83,7 +86,7 @@ impl Head {
             engine,
             version: adapters::version(engine),
             settings: plan.lane.settings(engine, plan.memory_limit).rows(),
-            deviations: deviations(engine),
+            deviations: deviations(engine).iter().map(ToString::to_string).collect(),
         };
         Head {
             unix_seconds: system::unix_seconds(),
@@ -109,13 +112,14 @@ impl Head {
     }
 
     /// Settings that somebody was told, each with a value for every engine.
-    fn settings(&self) -> Vec<(&'static str, Vec<String>)> {
+    fn settings(&self) -> Vec<(String, Vec<String>)> {
         let Some(first) = self.engines.first() else { return Vec::new() };
         let value = |engine: &EngineHead, at: usize| {
             engine.settings[at].1.clone().unwrap_or_else(|| "-".to_string())
         };
-        let row = |(at, (name, _)): (usize, &(&'static str, Option<String>))| {
-            (*name, self.engines.iter().map(|engine| value(engine, at)).collect::<Vec<_>>())
+        let row = |(at, (name, _)): (usize, &(String, Option<String>))| {
+            let values = self.engines.iter().map(|engine| value(engine, at));
+            (name.clone(), values.collect::<Vec<String>>())
         };
         let rows = first.settings.iter().enumerate().map(row);
         rows.filter(|(_, values)| values.iter().any(|value| value != "-")).collect()
@@ -149,12 +153,15 @@ impl Told {
         self.cells().any(|(line, cell)| self.aim(line, cell).is_some())
     }
 
-    /// Lines and cells that are short of their aim, with the aim, noisy or not.
+    /// The aim that `cell` is short of, noisy or not.
+    fn missed_aim(&self, line: &Line, cell: &Cell) -> Option<f64> {
+        let ratio = cell.ratio?;
+        self.aim(line, cell).filter(|&aim| ratio.median < aim)
+    }
+
+    /// Lines and cells that are short of their aim, with the aim.
     fn short_of_aims(&self) -> impl Iterator<Item = (&Line, &Cell, f64)> {
-        self.cells().filter_map(|(line, cell)| {
-            let aim = self.aim(line, cell)?;
-            (cell.ratio?.median < aim).then_some((line, cell, aim))
-        })
+        self.cells().filter_map(|(line, cell)| Some((line, cell, self.missed_aim(line, cell)?)))
     }
 
     fn cells(&self) -> impl Iterator<Item = (&Line, &Cell)> {

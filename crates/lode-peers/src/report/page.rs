@@ -94,7 +94,7 @@ fn pictures(told: &Told) -> String {
 }
 
 fn bar(line: &crate::results::Line, peer: EngineKind) -> Option<Bar> {
-    let cell = line.cells.iter().find(|cell| cell.engine == peer)?;
+    let cell = line.cell(peer)?;
     let ratio = cell.ratio.filter(|ratio| ratio.low > 0.0)?;
     let class = match cell.verdict {
         Some(Verdict::Loss) => "stall",
@@ -140,11 +140,11 @@ fn settings(head: &Head) -> String {
     let versions = head.engines.iter().map(|engine| engine.version.clone());
     table.row(&std::iter::once("version".to_string()).chain(versions).collect::<Vec<_>>());
     for (name, values) in head.settings() {
-        table.row(&std::iter::once(name.to_string()).chain(values).collect::<Vec<_>>());
+        table.row(&std::iter::once(name).chain(values).collect::<Vec<_>>());
     }
     let mut html = table.html() + &remark("A dash is the engine's own default.");
     for engine in &head.engines {
-        for deviation in engine.deviations {
+        for deviation in &engine.deviations {
             html += &paragraph(&format!("{} {deviation}.", engine.engine.name()));
         }
     }

@@ -40,7 +40,7 @@ fn head(head: &Head) -> String {
     text.push('\n');
     text.push_str(&settings(head));
     for engine in &head.engines {
-        for deviation in engine.deviations {
+        for deviation in &engine.deviations {
             let _ = writeln!(text, "{} {deviation}.", engine.engine.name());
         }
     }
@@ -55,7 +55,7 @@ fn settings(head: &Head) -> String {
         std::iter::once("version".to_string()).chain(versions).collect(),
     ];
     for (name, values) in head.settings() {
-        rows.push(std::iter::once(name.to_string()).chain(values).collect());
+        rows.push(std::iter::once(name).chain(values).collect());
     }
     grid::text(&rows, 1)
 }
