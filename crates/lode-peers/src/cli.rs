@@ -45,6 +45,12 @@ pub struct Cli {
 pub enum Verb {
     /// Compares engines, and prints a table.
     Run(Box<RunFlags>),
+    /// Prints Markdown, for a page of results, of what runs wrote by --json.
+    Tables {
+        /// What they wrote; each gets a section.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
     /// Does one job of a comparison, which it reads from standard input.
     #[command(hide = true)]
     Worker,

@@ -43,6 +43,19 @@ impl EngineKind {
         }
     }
 
+    /// What its makers call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            EngineKind::Lodestore => "Lodestore",
+            EngineKind::LodestoreAgain => "Lodestore again",
+            EngineKind::LevelDb => "LevelDB",
+            EngineKind::RocksDb => "RocksDB",
+            EngineKind::Fjall => "fjall",
+            EngineKind::Redb => "redb",
+            EngineKind::Lmdb => "LMDB",
+        }
+    }
+
     /// True if this program was built with it.
     pub fn is_compiled(self) -> bool {
         match self {

@@ -45,8 +45,8 @@ macro_rules! settings {
 
         impl Settings {
             /// Every setting as text: its name, and its value if it has one.
-            pub fn rows(&self) -> Vec<(&'static str, Option<String>)> {
-                vec![$((stringify!($name), self.$name.as_ref().map(|value| value.text())),)+]
+            pub fn rows(&self) -> Vec<(String, Option<String>)> {
+                vec![$((stringify!($name).to_string(), self.$name.as_ref().map(|value| value.text())),)+]
             }
         }
     };
@@ -304,6 +304,6 @@ mod tests {
         );
         assert!(ours(Lane::Defaults).rows().iter().all(|(_, value)| value.is_none()));
         let lmdb = Lane::Defaults.settings(EngineKind::Lmdb, None);
-        assert_eq!(lmdb.rows()[0], ("batch_changes", Some("1000".to_string())));
+        assert_eq!(lmdb.rows()[0], ("batch_changes".to_string(), Some("1000".to_string())));
     }
 }

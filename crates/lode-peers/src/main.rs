@@ -6,7 +6,8 @@
 //! engine (`engine`, `adapters`) set up as its lane says (`lanes`) through
 //! workloads (`workload`, `workloads`) on the key stream (`stream`), and measures
 //! (`meter`). What all of them tell becomes lines (`results`, `statistics`), and
-//! these a table, a document and a page (`report`).
+//! these, beside what they should be (`targets`), a table, a document, a page
+//! and, from documents, Markdown (`report`).
 //!
 //! As in the engine, a module uses only modules declared above it.
 
@@ -32,12 +33,13 @@ mod worker;
 // All of them.
 mod statistics;
 mod results;
+mod targets;
 mod schedule;
 mod parent;
 mod report;
 mod cli;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser as _, ValueEnum as _};
@@ -54,6 +56,7 @@ use crate::workload::Workload;
 fn main() -> ExitCode {
     let done = match Cli::parse().verb {
         Verb::Run(flags) => run(&flags),
+        Verb::Tables { files } => tables(&files),
         Verb::Worker => worker::run(),
         Verb::List => {
             print!("{}", list());
@@ -83,6 +86,18 @@ fn run(flags: &RunFlags) -> Result<()> {
     if let Some(path) = &flags.html {
         write(path, &report::page::html(&told))?;
     }
+    Ok(())
+}
+
+/// Prints a section for each of `files`, or nothing if one cannot be read.
+fn tables(files: &[PathBuf]) -> Result<()> {
+    let section = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(Failure::io(path))?;
+        let told = report::document::parse(&text);
+        told.as_ref().map(report::markdown::text).map_err(Failure::of(&path.display().to_string()))
+    };
+    let sections = files.iter().map(section).collect::<Result<Vec<String>>>()?;
+    print!("{}", sections.join("\n"));
     Ok(())
 }
 

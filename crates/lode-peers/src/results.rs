@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Result;
 use crate::engines::EngineKind;
@@ -14,7 +14,7 @@ use crate::stream::Shape;
 use crate::workload::{Group, Workload};
 
 /// A workload at one size of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Case {
     /// How large keys and values are.
     pub shape: Shape,
@@ -34,7 +34,7 @@ impl Case {
 }
 
 /// One measurement of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
     /// 0, 1, ...
     pub round: usize,
@@ -53,7 +53,7 @@ impl Sample {
 }
 
 /// An engine that cannot do a workload.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Gap {
     /// Which one.
     pub engine: EngineKind,
@@ -64,7 +64,7 @@ pub struct Gap {
 }
 
 /// Until when a line counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Span {
     /// Until the last call returned.
@@ -74,7 +74,7 @@ pub enum Span {
 }
 
 /// A line of the table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Line {
     /// What was done.
     pub case: Case,
@@ -97,10 +97,15 @@ impl Line {
     pub fn title(&self) -> String {
         format!("{} {}", self.name(), self.case.sizes())
     }
+
+    /// What `engine` came to; `None` if it was not measured.
+    pub fn cell(&self, engine: EngineKind) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.engine == engine)
+    }
 }
 
 /// What one engine came to, as medians over rounds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cell {
     /// Whose it is.
     pub engine: EngineKind,

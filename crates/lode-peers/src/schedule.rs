@@ -73,10 +73,7 @@ impl Plan {
     fn blocks(&self) -> Vec<(Group, Shape)> {
         let groups = Group::ALL.into_iter().filter(|group| !self.measured(*group).is_empty());
         let of_group = |group: Group| {
-            let shapes = match group {
-                Group::Large | Group::Pulse => &self.shapes[..1],
-                Group::Ordered | Group::Random | Group::Synced => &self.shapes[..],
-            };
+            let shapes = if group.has_own_sizes() { &self.shapes[..1] } else { &self.shapes[..] };
             shapes.iter().map(move |&shape| (group, shape))
         };
         groups.flat_map(of_group).collect()

@@ -1,6 +1,6 @@
 //! What can be said of ratios that were measured a few times. Pure functions.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What an interval should cover, if there are rounds enough.
 const COVERAGE_WANTED: f64 = 0.95;
@@ -10,7 +10,7 @@ const NOISE_MAX: f64 = 0.10;
 const ROUNDS_MIN: usize = 3;
 
 /// A median with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The median over rounds.
     pub median: f64,
@@ -24,7 +24,7 @@ pub struct Estimate {
 }
 
 /// What a line says of a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The peer takes longer: the whole interval is above 1.

@@ -167,6 +167,11 @@ impl Group {
         }
     }
 
+    /// True if its keys and values have the same sizes in every run.
+    pub fn has_own_sizes(self) -> bool {
+        matches!(self, Group::Large | Group::Pulse)
+    }
+
     /// Those that have to run so that `wanted` can, these included.
     pub fn needed(self, wanted: &[Workload]) -> Vec<Workload> {
         let all = self.workloads();

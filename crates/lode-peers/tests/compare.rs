@@ -150,6 +150,27 @@ fn impossible_places_end_with_3() {
     assert!(text(&output.stderr).contains(&place), "{}", text(&output.stderr));
 }
 
+/// What runs wrote becomes Markdown, a section for each; if one file is something
+/// else, it is named and nothing is printed.
+#[test]
+fn documents_become_tables() {
+    let directory = TempDir::new().expect("a temporary directory");
+    compare(&directory, &["--entries", "500", "--rounds", "1", "--workloads", "fillseq"]);
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let json = path("result.json");
+    let output = lode_peers(&["tables", &json, &json]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let markdown = text(&output.stdout);
+    assert_eq!(markdown.matches("### Lane equal: 500 entries, sizes 16-100\n").count(), 2);
+    assert_eq!(markdown.matches("\n| fillseq+quiet 16-100 | ").count(), 2, "{markdown}");
+    for other in ["result.html", "nothing.json"] {
+        let output = lode_peers(&["tables", &json, &path(other)]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(text(&output.stderr).contains(other), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
 /// Gives a child a job in `directory` and returns the lines that it answers.
 fn worker(directory: &Path, changes: &[(&str, Value)]) -> Vec<Value> {
     let mut job = serde_json::json!({

@@ -1,15 +1,17 @@
-//! What the user gets to see: a table of text, a JSON document, a page.
+//! What the user gets to see: a table of text, a JSON document, a page, and
+//! Markdown of documents.
 
 mod grid;
 mod bars;
 pub mod table;
 pub mod document;
 pub mod page;
+pub mod markdown;
 
 use std::collections::BTreeMap;
 
 use lode_bench::system;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::adapters;
 use crate::engines::EngineKind;
@@ -17,8 +19,10 @@ use crate::lanes::{Lane, deviations};
 use crate::results::{Cell, Gap, Line, Sample};
 use crate::schedule::Plan;
 use crate::statistics::{Verdict, coverage_of};
+use crate::targets::Setting;
 
 /// Everything that there is to tell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Told {
     /// Where, when and how.
     pub head: Head,
@@ -31,7 +35,7 @@ pub struct Told {
 }
 
 /// Where, when and how engines were compared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
     /// Seconds since 1970.
     pub unix_seconds: u64,
@@ -62,16 +66,16 @@ pub struct Head {
 }
 
 /// An engine and how it was set up.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineHead {
     /// Its name.
     pub engine: EngineKind,
     /// Its version.
     pub version: String,
     /// Settings and their values; none where the engine's default holds.
-    pub settings: Vec<(&'static str, Option<String>)>,
+    pub settings: Vec<(String, Option<String>)>,
     /// What it does otherwise than the others.
-    pub deviations: &'static [&'static str],
+    pub deviations: Vec<String>,
 }
 
 impl Head {
@@ -82,7 +86,7 @@ impl Head {
             engine,
             version: adapters::version(engine),
             settings: plan.lane.settings(engine, plan.memory_limit).rows(),
-            deviations: deviations(engine),
+            deviations: deviations(engine).iter().map(ToString::to_string).collect(),
         };
         Head {
             unix_seconds: system::unix_seconds(),
@@ -101,14 +105,21 @@ impl Head {
         }
     }
 
+    /// What aims depend on.
+    fn setting(&self) -> Setting {
+        let Head { lane, entries, memory_limit, .. } = *self;
+        Setting { lane, entries, memory_limit }
+    }
+
     /// Settings that somebody was told, each with a value for every engine.
-    fn settings(&self) -> Vec<(&'static str, Vec<String>)> {
+    fn settings(&self) -> Vec<(String, Vec<String>)> {
         let Some(first) = self.engines.first() else { return Vec::new() };
         let value = |engine: &EngineHead, at: usize| {
             engine.settings[at].1.clone().unwrap_or_else(|| "-".to_string())
         };
-        let row = |(at, (name, _)): (usize, &(&'static str, Option<String>))| {
-            (*name, self.engines.iter().map(|engine| value(engine, at)).collect::<Vec<_>>())
+        let row = |(at, (name, _)): (usize, &(String, Option<String>))| {
+            let values = self.engines.iter().map(|engine| value(engine, at));
+            (name.clone(), values.collect::<Vec<String>>())
         };
         let rows = first.settings.iter().enumerate().map(row);
         rows.filter(|(_, values)| values.iter().any(|value| value != "-")).collect()
@@ -130,6 +141,27 @@ impl Told {
                 && cell.verdict == Some(Verdict::Noisy)
                 && cell.ratio.is_some_and(|ratio| ratio.median < 1.0)
         })
+    }
+
+    /// The least ratio that is wanted of `cell`; `None` where nothing is.
+    fn aim(&self, line: &Line, cell: &Cell) -> Option<f64> {
+        self.head.setting().aim(line.case, line.span, cell.engine)
+    }
+
+    /// False if nothing at all is wanted of anybody.
+    fn has_aims(&self) -> bool {
+        self.cells().any(|(line, cell)| self.aim(line, cell).is_some())
+    }
+
+    /// The aim that `cell` is short of, noisy or not.
+    fn missed_aim(&self, line: &Line, cell: &Cell) -> Option<f64> {
+        let ratio = cell.ratio?;
+        self.aim(line, cell).filter(|&aim| ratio.median < aim)
+    }
+
+    /// Lines and cells that are short of their aim, with the aim.
+    fn short_of_aims(&self) -> impl Iterator<Item = (&Line, &Cell, f64)> {
+        self.cells().filter_map(|(line, cell)| Some((line, cell, self.missed_aim(line, cell)?)))
     }
 
     fn cells(&self) -> impl Iterator<Item = (&Line, &Cell)> {

@@ -18,6 +18,7 @@ pub fn html(told: &Told) -> String {
         paragraph(&summary(&told.head)),
         paragraph(&super::ratios_text(told.head.rounds)),
         section("Losses", &losses(told)),
+        section("Short of an aim", &short_of_aims(told)),
         section("Ratios", &pictures(told)),
         section("Figures", &figures(told)),
         section("What claims nothing, or is missing", &missing(told)),
@@ -55,7 +56,20 @@ fn losses(told: &Told) -> String {
     for (line, cell) in told.doubtful() {
         let _ = writeln!(html, "<li>noisy: {}</li>", escape(&finding(line, cell)));
     }
-    if html.is_empty() { paragraph("None.") } else { format!("<ul>\n{html}</ul>\n") }
+    list(&html, "None.")
+}
+
+fn short_of_aims(told: &Told) -> String {
+    let mut html = String::new();
+    for (line, cell, aim) in told.short_of_aims() {
+        let _ = writeln!(html, "<li>{}, aim {aim}</li>", escape(&finding(line, cell)));
+    }
+    list(&html, if told.has_aims() { "None." } else { "There are no aims for this." })
+}
+
+/// The list of `items`, or what stands there if there are none.
+fn list(items: &str, without: &str) -> String {
+    if items.is_empty() { paragraph(without) } else { format!("<ul>\n{items}</ul>\n") }
 }
 
 /// A picture for each peer.
@@ -80,7 +94,7 @@ fn pictures(told: &Told) -> String {
 }
 
 fn bar(line: &crate::results::Line, peer: EngineKind) -> Option<Bar> {
-    let cell = line.cells.iter().find(|cell| cell.engine == peer)?;
+    let cell = line.cell(peer)?;
     let ratio = cell.ratio.filter(|ratio| ratio.low > 0.0)?;
     let class = match cell.verdict {
         Some(Verdict::Loss) => "stall",
@@ -126,11 +140,11 @@ fn settings(head: &Head) -> String {
     let versions = head.engines.iter().map(|engine| engine.version.clone());
     table.row(&std::iter::once("version".to_string()).chain(versions).collect::<Vec<_>>());
     for (name, values) in head.settings() {
-        table.row(&std::iter::once(name.to_string()).chain(values).collect::<Vec<_>>());
+        table.row(&std::iter::once(name).chain(values).collect::<Vec<_>>());
     }
     let mut html = table.html() + &remark("A dash is the engine's own default.");
     for engine in &head.engines {
-        for deviation in engine.deviations {
+        for deviation in &engine.deviations {
             html += &paragraph(&format!("{} {deviation}.", engine.engine.name()));
         }
     }

@@ -7,13 +7,13 @@ use lode_bench::{bytes_text, date_text, grouped};
 use super::{HEADINGS, Head, Told, columns, finding, grid};
 use crate::results::Line;
 
-/// Everything, ours first in each line, losses and noise once more at the end.
+/// Everything, ours first in each line; losses, what is short of an aim, and noise
+/// once more at the end.
 pub fn text(told: &Told) -> String {
     let mut text = head(&told.head);
     let _ = writeln!(text, "\n{}\n", super::ratios_text(told.head.rounds));
     text.push_str(&grid::text(&rows(&told.lines), 3));
-    text.push_str(&findings(told));
-    text
+    text + &losses(told) + &short_of_aims(told) + &remarks(told)
 }
 
 fn head(head: &Head) -> String {
@@ -40,7 +40,7 @@ fn head(head: &Head) -> String {
     text.push('\n');
     text.push_str(&settings(head));
     for engine in &head.engines {
-        for deviation in engine.deviations {
+        for deviation in &engine.deviations {
             let _ = writeln!(text, "{} {deviation}.", engine.engine.name());
         }
     }
@@ -55,7 +55,7 @@ fn settings(head: &Head) -> String {
         std::iter::once("version".to_string()).chain(versions).collect(),
     ];
     for (name, values) in head.settings() {
-        rows.push(std::iter::once(name.to_string()).chain(values).collect());
+        rows.push(std::iter::once(name).chain(values).collect());
     }
     grid::text(&rows, 1)
 }
@@ -77,7 +77,7 @@ fn rows(lines: &[Line]) -> Vec<Vec<String>> {
     rows
 }
 
-fn findings(told: &Told) -> String {
+fn losses(told: &Told) -> String {
     let mut text = String::new();
     let losses: Vec<_> = told.losses().collect();
     let _ = writeln!(text, "\n{} losses", losses.len());
@@ -91,6 +91,24 @@ fn findings(told: &Told) -> String {
     for (line, cell) in doubtful {
         let _ = writeln!(text, "  {}", finding(line, cell));
     }
+    text
+}
+
+fn short_of_aims(told: &Told) -> String {
+    if !told.has_aims() {
+        return String::new();
+    }
+    let short: Vec<_> = told.short_of_aims().collect();
+    let mut text = format!("{} short of an aim\n", short.len());
+    for (line, cell, aim) in short {
+        let _ = writeln!(text, "  {}, aim {aim}", finding(line, cell));
+    }
+    text
+}
+
+/// What is noisy, what was written beside readers, and what is missing.
+fn remarks(told: &Told) -> String {
+    let mut text = String::new();
     for (noise, lines) in told.noise() {
         let _ = writeln!(text, "noisy ({noise}): {}", lines.join(", "));
     }

@@ -27,7 +27,7 @@ fn told(seconds: f64) -> Told {
         workload: Workload::MultiGet,
         reason: "keys <are> too long".to_string(),
     };
-    let command = "lode-peers run --json a&b".to_string();
+    let command = "/bin/lode-peers run --json a&b --rounds 6".to_string();
     let lines = lines(&all, plan.rounds);
     Told { head: Head::new(&plan, command), lines, gaps: vec![gap], samples: all }
 }
@@ -52,6 +52,19 @@ fn table_tells_losses_and_gaps() {
     }
     assert!(text.contains("covers 96.9 % with 6 rounds"), "{text}");
     assert!(!text.contains("recycled_logs"), "what nobody was told is left out: {text}");
+}
+
+/// What wins, but by less than it should, is told with the aim; a lane without
+/// aims tells nothing of them.
+#[test]
+fn aims_are_told_beside_losses() {
+    let mut told = told(1.5);
+    let short = "readseq 16-100: rocksdb 1.50 (1.50 to 1.50), aim 2";
+    assert!(table::text(&told).contains(&format!("\n0 losses\n1 short of an aim\n  {short}\n")));
+    assert!(page::html(&told).contains(&format!("<li>{short}</li>")));
+    told.head.lane = Lane::Defaults;
+    assert!(!table::text(&told).contains("short of an aim"));
+    assert!(page::html(&told).contains("There are no aims for this."));
 }
 
 /// What looks like a loss is told even where noise allows no claim, and the reason
@@ -104,4 +117,84 @@ fn document_has_everything() {
     assert_eq!(loss["cells"][2]["verdict"], "loss");
     assert_eq!(loss["cells"][2]["ratio"]["median"], 0.5);
     assert_eq!(json["gaps"][0]["workload"], "multiget");
+}
+
+/// A document that is read again tells in Markdown what the run would: ratios,
+/// costs, losses, what is short of its aim; nothing of where the files were.
+#[test]
+fn documents_become_markdown() {
+    let told = told(0.5);
+    let parsed = document::parse(&document::text(&told)).expect("it was written by us");
+    let text = markdown::text(&parsed);
+    assert_eq!(text, markdown::text(&told));
+    for part in [
+        "### Lane equal: 1,000 entries, sizes 16-100\n",
+        "; 6 rounds, intervals of 97 %; 1,000 lookups; ",
+        "; `lode-peers run --rounds 6`.",
+        "| line | Lodestore us/op | RocksDB ratio (low-high) |\n|---|---|---|\n",
+        "| fillrandom 16-100 | 1,000 | 3.00x (3.00-3.00) |\n",
+        "| readseq 16-100 | 1,000 | **0.50x** (0.50-0.50), aim 2 |\n",
+        "user's / MiB of the directory / MiB of peak RSS.\n\n| line | Lodestore | RocksDB |\n",
+        "| fillrandom 16-100 | 2.00 / 0.095 / 1.00 | 2.00 / 0.095 / 1.00 |\n",
+        "against itself differed by 0.0 % to 0.0 %; by more than 10 %: nowhere.\n",
+        "Below 1:\n\n- readseq 16-100: RocksDB 0.50x (aim 2)\n",
+        "Short of an aim:\n\n- readseq 16-100: RocksDB 0.50x (aim 2)\n",
+        "- RocksDB cannot do multiget: keys &lt;are&gt; too long\n",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    for absent in ["Lodestore again ", "--json", "\n\n\n"] {
+        assert!(!text.contains(absent), "{absent:?} is in {text}");
+    }
+}
+
+/// Latencies, and what was read under a limit on memory, are told where there
+/// are any, of reads as well.
+#[test]
+fn markdown_tells_what_was_measured() {
+    let mut told = told(1.5);
+    told.head.memory_limit = Some(1 << 30);
+    let readseq = told.lines.iter_mut().find(|line| line.name() == "readseq");
+    readseq.expect("it is there").cells[0].p99_9_micros = Some(12.5);
+    let text = markdown::text(&told);
+    assert!(text.contains("sizes 16-100, 1.0 GiB of memory\n"), "{text}");
+    assert!(text.contains("peak RSS / p99.9 in us / bytes read an operation.\n"), "{text}");
+    let row = "| readseq 16-100 | 2.00 / 0.095 / 1.00 / 12.5 / 0 | 2.00 / 0.095 / 1.00 / - / 0 |\n";
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("Below 1: none.\n\nShort of an aim: none.\n"), "{text}");
+}
+
+/// One round has no intervals; lines on which Lodestore differs from itself are
+/// named, and lanes without aims have no list of them.
+#[test]
+fn markdown_claims_no_more_than_there_is() {
+    let mut told = told(0.5);
+    told.samples.retain(|sample| sample.round == 0);
+    let again = told.samples.iter_mut().filter(|s| s.engine == EngineKind::LodestoreAgain);
+    again.last().expect("it is there").measured.seconds = 1.3;
+    (told.lines, told.head.rounds) = (lines(&told.samples, 1), 1);
+    told.head.lane = Lane::Defaults;
+    let text = markdown::text(&told);
+    assert!(text.contains("; 1 round; "), "{text}");
+    assert!(text.contains("| readseq 16-100 | 1,000 | **0.50x** |\n"), "{text}");
+    assert!(text.contains("by 1.0 % to 30.0 %; by more than 10 %: readseq 16-100 (30.0 %).\n"));
+    assert!(text.contains("- readseq 16-100: RocksDB 0.50x\n") && !text.contains("aim"), "{text}");
+}
+
+/// What is no document, or one of another version, is refused with the reason.
+#[test]
+fn other_documents_are_refused() {
+    let text = document::text(&told(0.5));
+    let other = text.replace("\"document_version\": 1", "\"document_version\": 2");
+    let cut = &text[..text.len() - 2];
+    for (text, part) in [
+        (other.as_str(), "document of version 2; only version 1"),
+        (cut, "not what run --json writes: EOF"),
+        ("{\"document_version\": 1}", "not what run --json writes: missing field `head`"),
+        ("[1, 2]", "not what run --json writes"),
+        ("", "not what run --json writes"),
+    ] {
+        let refused = document::parse(text).map(|told| told.head).expect_err(text);
+        assert!(refused.contains(part), "{refused}");
+    }
 }
