@@ -20,6 +20,8 @@ const WAIT_SECONDS_MAX: f64 = 3600.0;
 pub(crate) struct Bucket {
     balance: f64,
     at: Duration,
+    /// The rate at that moment.
+    bytes_per_second: f64,
     /// As much may be owed as comes in within this many seconds.
     credit_seconds: f64,
 }
@@ -59,6 +61,13 @@ impl Bucket {
     fn refill(&mut self, now: Duration, bytes_per_second: f64) {
         let elapsed = now.saturating_sub(self.at).as_secs_f64();
         self.at = self.at.max(now);
+        if bytes_per_second < self.bytes_per_second {
+            // Credit is a time: a rate that falls makes it worth less, and nobody waits
+            // for longer.
+            let owed = self.balance.clamp(-self.bytes_per_second * self.credit_seconds, 0.0);
+            self.balance -= owed * (1.0 - bytes_per_second / self.bytes_per_second);
+        }
+        self.bytes_per_second = bytes_per_second;
         let kept_max = bytes_per_second * KEPT;
         self.balance = (self.balance + elapsed * bytes_per_second).min(kept_max);
     }
@@ -114,6 +123,16 @@ mod tests {
         assert!((sum as f64 / 1e7 - 1.0).abs() < 0.01, "{sum}");
         assert!(waits.iter().all(|wait| *wait >= Duration::from_millis(5)), "{waits:?}");
         assert!((900..1_000).contains(&waits.len()), "{} of {}", waits.len(), sum / bytes);
+    }
+
+    /// What was taken on credit at a high rate is not waited for at a low one.
+    #[test]
+    fn credit_is_worth_less_where_the_rate_falls() {
+        let mut bucket = Bucket::with_credit(Duration::from_millis(5));
+        while bucket.take(Duration::ZERO, 1e8, 100).is_ok() {}
+        // The credit, and the last piece.
+        let wait = bucket.take(Duration::ZERO, 1e4, 100).expect_err("all of the credit is owed");
+        assert!(wait <= Duration::from_millis(16), "{wait:?}");
     }
 
     /// A large piece goes at once; those after it wait for what it took.
