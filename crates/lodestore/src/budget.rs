@@ -379,6 +379,11 @@ impl Reservation {
         self.bytes
     }
 
+    /// True if there is a limit on all that is reserved.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.charge.account.budget.bytes_max().is_some()
+    }
+
     /// Reserves this much from here on.
     pub(crate) fn resize(&mut self, bytes: usize) {
         let Charge { account, item } = &self.charge;

@@ -12,6 +12,7 @@ use crate::batch::FamilyId;
 use crate::compact::pick::Running;
 use crate::error::{Error, Result};
 use crate::events::Event;
+use crate::memtable::give_back_kept;
 use crate::scheduler::{Lane, Scheduler};
 use crate::stats::Statistics;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -282,6 +283,7 @@ impl Engine {
             if state.arrivals == arrivals {
                 state.is_at_rest = true;
                 drop(state);
+                give_back_kept();
                 engine.start_compactions();
             }
         });
@@ -405,6 +407,7 @@ impl Engine {
                 && self.pick_compaction(&state).is_none()
             {
                 drop(state);
+                give_back_kept();
                 return self.wait_for_removals();
             }
         }

@@ -8,7 +8,7 @@ use crate::events::Event;
 use crate::fs::{FileLock, LimitedFs};
 use crate::key::SequenceNumber;
 use crate::limiter::Tenant;
-use crate::memtable::Memtable;
+use crate::memtable::{Memtable, give_back_kept};
 use crate::options::Options;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Arc, Mutex, Published};
@@ -252,6 +252,7 @@ impl Engine {
             }
             self.logs.remove_spares();
         }
+        give_back_kept();
         self.shared.home.close();
         *self.lock.lock() = None;
         self.shared.events.tell(Event::Closed { directory: &self.shared.directory });

@@ -210,13 +210,15 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
     }
 }
 
-/// Gives back what `allocate` gave.
+/// Gives back what `allocate` gave; pages to the system, or to whoever takes the next.
 ///
 /// # Safety
 /// It did, with this layout, and nobody uses it any more.
-unsafe fn release(start: *mut u8, layout: Layout) {
+unsafe fn release(start: *mut u8, layout: Layout, keeps_pages: bool) {
     match (layout.size(), NonNull::new(start)) {
         // SAFETY: blocks of this size are pages; the rest is the caller's.
+        (PAGE_BYTES, Some(page)) if keeps_pages => unsafe { pages::keep(page) },
+        // SAFETY: as above.
         (PAGE_BYTES, Some(page)) => unsafe { pages::give_back(page) },
         // SAFETY: all others came from `alloc`; the rest is the caller's.
         _ => unsafe { dealloc(start, layout) },
@@ -226,16 +228,18 @@ unsafe fn release(start: *mut u8, layout: Layout) {
 impl<const UNIT: usize, const SLOT_BITS: u32> Drop for Arena<UNIT, SLOT_BITS> {
     fn drop(&mut self) {
         let filling = self.filling.get_mut();
+        // Where memory is limited, what nobody uses is the system's.
+        let keeps_pages = !filling.memory.is_limited();
         // SAFETY: the table was a box of this length; each block and piece
         // came from `allocate` with its layout, and nobody can reach them now.
         unsafe {
             let table = ptr::slice_from_raw_parts_mut(self.table, Self::BLOCKS_MAX);
             let table = Box::from_raw(table);
             for (&start, &layout) in table.iter().zip(&filling.blocks) {
-                release(start, layout);
+                release(start, layout, keeps_pages);
             }
             for &(start, layout) in &filling.outside {
-                release(start, layout);
+                release(start, layout, keeps_pages);
             }
         }
     }

@@ -32,6 +32,7 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Arc, Published};
 
 pub(crate) use self::cursor::MemtableCursor;
+pub(crate) use self::pages::give_back_kept;
 
 /// Sorted entries in memory: the side that reads.
 pub(crate) struct Memtable {
