@@ -146,6 +146,48 @@ impl Error {
     }
 }
 
+/// Why bytes whose checksum is right could not be decoded; the caller knows the
+/// file and the offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Undecodable {
+    /// They contradict the format.
+    Corrupt(String),
+    /// They have a code that this build does not know: a later one wrote it.
+    Unknown(String),
+}
+
+impl Undecodable {
+    /// The error for bytes at `offset` of `path`.
+    pub(crate) fn at(self, path: &Path, offset: u64) -> Error {
+        match self {
+            Undecodable::Corrupt(what) => Error::corruption(path, offset, what),
+            Undecodable::Unknown(what) => {
+                let advice = "a newer build wrote it: open it with that one";
+                Error::incompatible(path, format!("{what}, at offset {offset}; {advice}"))
+            }
+        }
+    }
+
+    /// What is wrong, in words.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Undecodable::Corrupt(what) | Undecodable::Unknown(what) => what,
+        }
+    }
+}
+
+impl From<&str> for Undecodable {
+    fn from(what: &str) -> Undecodable {
+        Undecodable::Corrupt(what.to_string())
+    }
+}
+
+impl From<String> for Undecodable {
+    fn from(what: String) -> Undecodable {
+        Undecodable::Corrupt(what)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

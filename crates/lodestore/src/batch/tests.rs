@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::Undecodable;
 use crate::key::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 fn entry<'a>(family: u32, kind: Kind, key: &'a [u8], value: &'a [u8]) -> Record<'a> {
@@ -151,14 +152,42 @@ fn invalid_bytes_are_refused() {
         (stored(1, 1, b""), "a batch of 1 entries has 0"),
         (stored(1, 0, b"\x00\x00"), "a batch of 0 entries has 1"),
         (stored(1, 1, b"\x01\x05key"), "ends early, at byte 12"),
-        (stored(1, 1, b"\x00\x01k\x0d"), "unknown tag, at byte 15"),
         (stored(1, 1, b"\x05\xff\xff\xff\xff\x10\x00\x00"), "passes 32 bits"),
+        (stored(1, 0, b"\x80\x02x"), "ends early, at byte 12"),
         (stored(SEQUENCE_MAX, 2, b"\x00\x00\x00\x00"), "pass 56 bits"),
         (stored(SEQUENCE_MAX + 1, 0, b""), "pass 56 bits"),
     ] {
-        let error = WriteBatch::from_bytes(bytes).unwrap_err();
-        assert!(error.contains(reason), "{error}");
+        match WriteBatch::from_bytes(bytes) {
+            Err(Undecodable::Corrupt(what)) => assert!(what.contains(reason), "{what}"),
+            other => panic!("{other:?}"),
+        }
     }
+}
+
+/// A tag that only a later build knows is named as such: it may be anything.
+#[test]
+fn unknown_tags_are_no_damage() {
+    for tag in [0x0d, 0x16, 0x7f] {
+        let refused = WriteBatch::from_bytes(stored(1, 1, &[0, 1, b'k', tag])).unwrap_err();
+        let expected = format!("a record with tag {tag:#04x} at byte 15 of a batch");
+        assert_eq!(refused, Undecodable::Unknown(expected));
+    }
+}
+
+/// The upper half of the tags is for hints: they take no number, and stay where
+/// they are when the batch goes on to another log.
+#[test]
+fn hints_are_kept_and_mean_nothing() {
+    let bytes = stored(7, 1, b"\x80\x02ab\x00\x01k\xff\x00");
+    let batch = WriteBatch::from_bytes(bytes.clone()).unwrap();
+    let hint = |tag, bytes| Record::Hint { tag, bytes };
+    let expected = [hint(0x80, b"ab"), entry(0, Kind::Delete, b"k", b""), hint(0xff, b"")];
+    assert_eq!(batch.records().collect::<Vec<_>>(), expected);
+    assert_eq!((batch.len(), batch.sequence_count()), (3, 1));
+    let mut other = WriteBatch::new();
+    other.append(&batch);
+    other.set_sequence(7);
+    assert_eq!(other.as_bytes(), bytes);
 }
 
 /// A stored batch that was damaged in any way is refused or still a batch:

@@ -96,7 +96,7 @@ pub(crate) fn check(
 }
 
 fn decode<'a>(place: Place<'_>, payload: &'a [u8]) -> Result<BatchRef<'a>> {
-    BatchRef::decode(payload).map_err(|what| Error::corruption(place.path, place.offset, what))
+    BatchRef::decode(payload).map_err(|undecodable| undecodable.at(place.path, place.offset))
 }
 
 /// Refuses a segment that does not belong to this manifest.
@@ -131,7 +131,7 @@ fn check_record(place: Place<'_>, state: &State, record: Record<'_>) -> Result<(
             let what = format!("family {} was never created", family.0);
             Err(Error::corruption(place.path, place.offset, what))
         }
-        Record::Opaque(_) => Ok(()),
+        Record::Opaque(_) | Record::Hint { .. } => Ok(()),
         Record::Entry { kind, .. } if kind != Kind::ValueReference => Ok(()),
         _ => Err(Error::incompatible(place.path, "a record of a kind that is not supported yet")),
     }

@@ -9,7 +9,7 @@ use crate::batch::{BatchRef, Record, WriteBatch};
 use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::cursor::Cursor;
-use crate::error::Result;
+use crate::error::{Result, Undecodable};
 use crate::fs::ReadableFile;
 use crate::inspect::Status;
 use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, sequence_of};
@@ -29,7 +29,7 @@ pub use crate::table::{check_block, check_section};
 pub fn batch_records(
     bytes: &[u8],
 ) -> std::result::Result<(SequenceNumber, Vec<Record<'_>>), String> {
-    let batch = BatchRef::decode(bytes)?;
+    let batch = BatchRef::decode(bytes).map_err(Undecodable::into_text)?;
     let records: Vec<Record<'_>> = batch.records().collect();
     assert_eq!(records.len(), batch.record_count() as usize);
     Ok((batch.sequence(), records))

@@ -28,11 +28,12 @@
 //! then tables deleted, then tables added, then families dropped.
 
 use crate::coding::{Reader, put_u64, put_varint};
+use crate::error::Undecodable;
 use crate::key::{InternalKey, SequenceNumber};
 use crate::table::meta::TableMeta;
 use crate::version::field::{
-    Fields, Undecodable, corrupt, number, optional, put_bytes, put_number, required, set_once,
-    skip_unknown, text,
+    Fields, corrupt, number, optional, put_bytes, put_number, required, set_once, skip_unknown,
+    text,
 };
 use crate::version::table_field;
 use crate::wal::DurableLog;

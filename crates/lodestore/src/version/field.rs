@@ -9,29 +9,8 @@
 //! A program that meets an unknown tag skips the field if the lowest bit is
 //! clear, and refuses the file as `Incompatible` if it is set.
 
-use std::path::Path;
-
 use crate::coding::{Reader, put_slice, put_varint, varint_bytes};
-use crate::error::Error;
-
-/// Why bytes could not be decoded; the caller knows the file and the offset.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Undecodable {
-    /// The bytes contradict the format.
-    Corrupt(String),
-    /// A program that knows more has written them.
-    Unknown(String),
-}
-
-impl Undecodable {
-    /// The error for bytes at `offset` of `path`.
-    pub(crate) fn at(self, path: &Path, offset: u64) -> Error {
-        match self {
-            Undecodable::Corrupt(what) => Error::corruption(path, offset, what),
-            Undecodable::Unknown(what) => Error::incompatible(path, what),
-        }
-    }
-}
+use crate::error::Undecodable;
 
 /// An [`Undecodable::Corrupt`].
 pub(crate) fn corrupt(what: impl Into<String>) -> Undecodable {

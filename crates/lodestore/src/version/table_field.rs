@@ -22,11 +22,11 @@
 //! | 18 | yes | a value file in use: number, bytes (varints); once for each |
 
 use crate::coding::{Reader, put_u64, put_varint};
+use crate::error::Undecodable;
 use crate::key::{FileId, InternalKey, SEQUENCE_MAX};
 use crate::table::meta::{TableFormat, TableMeta, ValueFileUse};
 use crate::version::field::{
-    Fields, Undecodable, corrupt, number, optional, put_bytes, put_number, required, set_once,
-    skip_unknown,
+    Fields, corrupt, number, optional, put_bytes, put_number, required, set_once, skip_unknown,
 };
 
 const NUMBER: u64 = required(1);
