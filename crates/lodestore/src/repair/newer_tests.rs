@@ -10,10 +10,11 @@ use crate::checksum::{context, crc32c};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::fs::{self, Fs, MemFs};
-use crate::inspect::LogFile;
-use crate::key::FileId;
-use crate::options::Options;
+use crate::inspect::{LogFile, TableFile};
+use crate::key::{FileId, KeyOrder};
+use crate::options::{FamilyOptions, Options};
 use crate::sync::Arc;
+use crate::table::Compression;
 
 use super::Repair;
 
@@ -21,7 +22,9 @@ const DIRECTORY: &str = "/db";
 
 fn options(fs: &Arc<MemFs>) -> Options {
     let fs: Arc<dyn Fs> = Arc::clone(fs) as Arc<dyn Fs>;
-    Options { create_if_missing: true, fs, ..Options::default() }
+    let family =
+        FamilyOptions { block_bytes: 256, compression: Compression::None, ..Default::default() };
+    Options { create_if_missing: true, fs, family, ..Options::default() }
 }
 
 /// Names and bytes of the database's files, but for locks.
@@ -80,23 +83,36 @@ fn change_record(
     }
 }
 
-/// `Incompatible`, in words that name `what`; without a change to any file.
-fn assert_refused(fs: &Arc<MemFs>, what: &str, readers: &[(&str, &dyn Fn() -> Result<()>)]) {
+/// `Incompatible`, in words that name `what`, from all readers; `inspect` is one
+/// more. Whoever is refused has changed no file.
+fn assert_refused(fs: &Arc<MemFs>, what: &str, inspect: &dyn Fn() -> Result<()>) {
     let before = files(fs);
-    let own: [(&str, &dyn Fn() -> Result<()>); 3] = [
+    let readers: [(&str, &dyn Fn() -> Result<()>); 3] = [
+        ("inspection", inspect),
         ("reading", &|| Db::open_read_only(DIRECTORY, options(fs))?.verify().map(|_| ())),
-        ("writing", &|| Db::open(DIRECTORY, options(fs))?.verify().map(|_| ())),
         ("repair", &|| Repair::read(DIRECTORY, &options(fs)).map(|_| ())),
     ];
-    for (reader, read) in own.iter().chain(readers) {
-        match read() {
-            Err(Error::Incompatible { what: said, .. }) => {
-                assert!(said.contains(what), "{reader} says {said:?}, not {what:?}");
-                assert!(said.contains("newer build"), "{reader} says {said:?}, and no way out");
-            }
-            other => panic!("{reader} of {what}: {other:?}"),
-        }
+    for (reader, read) in readers {
+        assert_unknown(read(), &format!("{reader} of {what}"), what);
         assert!(files(fs) == before, "{reader} of {what} changed a file");
+    }
+    match Db::open(DIRECTORY, options(fs)) {
+        // Who opens reads of a table only what concerns all of it.
+        Ok(db) => assert_unknown(db.verify().map(|_| ()), "verification", what),
+        refused => {
+            assert_unknown(refused.map(|_| ()), "opening", what);
+            assert!(files(fs) == before, "opening changed a file, because of {what}");
+        }
+    }
+}
+
+fn assert_unknown(outcome: Result<()>, reader: &str, expected: &str) {
+    match outcome {
+        Err(Error::Incompatible { what, .. }) => {
+            assert!(what.contains(expected), "{reader} says {what:?}");
+            assert!(what.contains("newer build"), "{reader} says {what:?}, and no way out");
+        }
+        other => panic!("{reader}: {other:?}"),
     }
 }
 
@@ -137,7 +153,7 @@ fn a_log_with_an_unknown_record() {
         let fs = with_log();
         let path = retag(&fs, 0x03, tag);
         let what = format!("a record with tag {tag:#04x}");
-        assert_refused(&fs, &what, &[("inspection", &|| read_log(&fs, &path))]);
+        assert_refused(&fs, &what, &|| read_log(&fs, &path));
     }
 }
 
@@ -157,4 +173,81 @@ fn a_log_with_a_hint() {
     }
     let db = Db::open(DIRECTORY, options(&fs)).unwrap();
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+/// A database with one table of many blocks, and nothing in its log.
+fn with_table() -> Arc<MemFs> {
+    let fs = Arc::new(MemFs::new());
+    let db = Db::open(DIRECTORY, options(&fs)).unwrap();
+    (0..100u8).for_each(|n| db.put(&[b'k', n], &[n; 20]).unwrap());
+    db.flush().unwrap();
+    drop(db);
+    fs
+}
+
+fn open_table(fs: &MemFs) -> Result<TableFile> {
+    let name = files(fs).into_keys().find(|name| name.ends_with(".table")).unwrap();
+    TableFile::open(fs, &Path::new(DIRECTORY).join(name), KeyOrder::Bytewise)
+}
+
+fn read_table(fs: &MemFs) -> Result<()> {
+    open_table(fs)?.entries().try_for_each(|entry| entry.map(|_| ()))
+}
+
+/// Changes a byte of a stored block, which is not compressed; `None`: its type.
+fn change_block(fs: &MemFs, nth: usize, at: Option<usize>, byte: u8) {
+    let block = open_table(fs).unwrap().blocks().nth(nth).unwrap().unwrap();
+    let (start, end) = (block.offset as usize, (block.offset + block.stored_bytes) as usize);
+    change(fs, ".table", |bytes| {
+        bytes[at.map_or(end - 5, |at| start + at)] = byte;
+        let id = id_at(bytes, 12);
+        seal(bytes, start..end - 4, end - 4, context(id, start as u64));
+    });
+}
+
+/// Changes a section; `None`: its entry in the footer.
+fn change_section(fs: &MemFs, tag: usize, at: Option<usize>, bits: u8) {
+    change(fs, ".table", |bytes| {
+        let tail = bytes.len() - 20;
+        let footer = tail - u32_at(bytes, tail);
+        let entry = (footer + 52..).step_by(28).find(|entry| u32_at(bytes, *entry) == tag).unwrap();
+        let start = u32_at(bytes, entry + 8);
+        let end = start + u32_at(bytes, entry + 16);
+        bytes[at.map_or(entry + 4, |at| start + at)] |= bits;
+        let id = id_at(bytes, 12);
+        seal(bytes, start..end, entry + 24, context(id, start as u64));
+        seal(bytes, footer..tail + 8, tail + 8, 0);
+    });
+}
+
+/// A block of entries that only a later build can read is neither damage nor a
+/// gap, and is not taken for one beside damage.
+#[test]
+fn a_table_with_an_unknown_block() {
+    for (what, at, byte) in [
+        ("a block with flags 0x80", Some(6), 0xff),
+        ("an entry of kind 0x16", Some(7), 0x16),
+        ("a block compressed with codec 9", None, 9),
+    ] {
+        let fs = with_table();
+        change_block(&fs, 3, at, byte);
+        assert_refused(&fs, what, &|| read_table(&fs));
+        change(&fs, ".table", |bytes| bytes[40] ^= 1);
+        let repair = Repair::read(DIRECTORY, &options(&fs)).map(|_| ());
+        assert_unknown(repair, "repair beside damage", what);
+    }
+}
+
+/// The same of what says where blocks are.
+#[test]
+fn a_table_with_an_unknown_index_or_section() {
+    let changes = [
+        ("an index with flags 0x40", Some(4), 0x40),
+        ("section 1 of a table with flags 0x4", None, 4),
+    ];
+    for (what, at, bits) in changes {
+        let fs = with_table();
+        change_section(&fs, 1, at, bits);
+        assert_refused(&fs, what, &|| read_table(&fs));
+    }
 }

@@ -42,7 +42,7 @@ use std::path::Path;
 
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_u16, put_u32, put_u64, put_u128};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::{ReadableFile, read_full_at};
 use crate::key::FileId;
 
@@ -73,6 +73,9 @@ pub(super) mod tag {
 
 /// Section flag: a reader that does not know the tag must not use the file.
 pub(super) const MUST_UNDERSTAND: u32 = 1;
+/// Section flags that whoever reads the section must understand; of the others
+/// nobody needs to know.
+const FLAGS_TO_UNDERSTAND: u32 = 0xffff;
 
 pub(super) fn encode_header(id: FileId) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES);
@@ -219,14 +222,15 @@ impl Footer {
         let read_compatible = reader.u64().ok_or_else(short)?;
         let incompatible = reader.u64().ok_or_else(short)?;
         if incompatible & !KNOWN_INCOMPATIBLE != 0 {
-            let what = format!("table with unknown features {incompatible:#x}");
-            return Err(Error::incompatible(path, what));
+            let what = format!("table with features {incompatible:#x}");
+            return Err(Undecodable::Unknown(what).at(path, offset));
         }
         let witness = reader.u32().ok_or_else(short)?;
         let key_id = reader.u32().ok_or_else(short)?;
         let (nonce, tag) = (reader.u8().ok_or_else(short)?, reader.u8().ok_or_else(short)?);
         if key_id != 0 || nonce != 0 || tag != 0 {
-            return Err(Error::incompatible(path, format!("table encrypted under key {key_id}")));
+            let what = format!("table encrypted under key {key_id}");
+            return Err(Undecodable::Unknown(what).at(path, offset));
         }
         let count = reader.u16().ok_or_else(short)? as usize;
         if reader.rest().len() != count * SECTION_BYTES {
@@ -268,10 +272,14 @@ fn decode_section(reader: &mut Reader<'_>) -> Option<Section> {
 }
 
 fn check_section(section: &Section, footer_offset: u64, path: &Path) -> Result<()> {
-    let known = (tag::INDEX..=tag::DICTIONARY).contains(&section.tag);
-    if !known && section.flags & MUST_UNDERSTAND != 0 {
-        let what = format!("table with an unknown section {}", section.tag);
-        return Err(Error::incompatible(path, what));
+    let Section { tag, flags, .. } = *section;
+    let unknown = match (tag::INDEX..=tag::DICTIONARY).contains(&tag) {
+        true => flags & FLAGS_TO_UNDERSTAND & !MUST_UNDERSTAND,
+        false => flags & MUST_UNDERSTAND,
+    };
+    if unknown != 0 {
+        let what = format!("section {tag} of a table with flags {unknown:#x}");
+        return Err(Undecodable::Unknown(what).at(path, footer_offset));
     }
     let end = section.offset.checked_add(section.length);
     if section.offset < HEADER_BYTES as u64 || end.is_none_or(|end| end > footer_offset) {
