@@ -13,6 +13,7 @@ use crate::fs::{self, Fs, MemFs};
 use crate::inspect::{LogFile, TableFile};
 use crate::key::{FileId, KeyOrder};
 use crate::options::{FamilyOptions, Options};
+use crate::prefix::PrefixExtractor;
 use crate::sync::Arc;
 use crate::table::Compression;
 
@@ -250,4 +251,35 @@ fn a_table_with_an_unknown_index_or_section() {
         change_section(&fs, 1, at, bits);
         assert_refused(&fs, what, &|| read_table(&fs));
     }
+}
+
+/// Changes a word of a record of the manifest to another one of its length.
+fn change_manifest(fs: &MemFs, from: &[u8], to: &[u8]) {
+    let name = files(fs).into_keys().find(|name| name.starts_with("MANIFEST-")).unwrap();
+    change(fs, &name, |bytes| {
+        let id = id_at(bytes, 40);
+        change_record(bytes, 128, id, |group| {
+            let found = group.windows(from.len()).position(|word| word == from);
+            found.inspect(|at| group[*at..at + to.len()].copy_from_slice(to)).is_some()
+        });
+    });
+}
+
+/// A prefix extractor is a hint: one that is not known maps no key to a prefix,
+/// and its name stays with the family.
+#[test]
+fn a_family_with_an_unknown_prefix_extractor() {
+    let fs = Arc::new(MemFs::new());
+    let mut created = options(&fs);
+    created.family.prefix_extractor = Some(PrefixExtractor::Fixed(3));
+    drop(Db::open(DIRECTORY, created).unwrap());
+    change_manifest(&fs, b"fixed:3", b"words:3");
+    let read_only = Db::open_read_only(DIRECTORY, options(&fs)).unwrap();
+    assert_eq!(read_only.family_options().prefix_extractor, Some(PrefixExtractor::None));
+    drop(read_only);
+    Db::open(DIRECTORY, options(&fs)).unwrap().put(b"key", b"value").unwrap();
+    let is_kept = |(name, bytes): (String, Vec<u8>)| {
+        name.starts_with("MANIFEST-") && bytes.windows(7).any(|word| word == b"words:3")
+    };
+    assert!(files(&fs).into_iter().any(is_kept));
 }

@@ -21,7 +21,7 @@
 //! | 2 | yes | name: UTF-8 |
 //! | 3 | yes | name of the comparator: UTF-8 |
 //! | 4 | yes | name of the merge operator: UTF-8, if it has one |
-//! | 5 | yes | name of the prefix extractor: UTF-8, if it has one |
+//! | 5 | no | name of the prefix extractor: UTF-8, if it has one |
 //! | 6 | yes | bytes of a timestamp at the end of each key: varint, 0 if absent |
 //!
 //! Whatever the order of the fields, an edit means: families are created,
@@ -35,6 +35,7 @@ use crate::version::field::{
     Fields, corrupt, number, optional, put_bytes, put_number, required, set_once, skip_unknown,
     text,
 };
+use crate::version::levels::LEVELS;
 use crate::version::table_field;
 use crate::wal::DurableLog;
 
@@ -53,7 +54,7 @@ const FAMILY_ID: u64 = required(1);
 const FAMILY_NAME: u64 = required(2);
 const FAMILY_COMPARATOR: u64 = required(3);
 const FAMILY_MERGE_OPERATOR: u64 = required(4);
-const FAMILY_PREFIX_EXTRACTOR: u64 = required(5);
+const FAMILY_PREFIX_EXTRACTOR: u64 = optional(5);
 const FAMILY_TIMESTAMP_BYTES: u64 = required(6);
 
 /// What the database knows of a family for ever.
@@ -289,10 +290,13 @@ fn whole_u32(body: &[u8]) -> Result<u32, Undecodable> {
     u32::try_from(value).map_err(|_| corrupt(format!("{value} in a family is too large")))
 }
 
-/// A level. How many there are is checked where the edit is applied.
+/// A level that this build has.
 fn level(rest: &mut Reader<'_>) -> Result<usize, Undecodable> {
     let level = varint(rest)?;
-    usize::try_from(level).map_err(|_| corrupt(format!("level {level} is too large")))
+    match usize::try_from(level) {
+        Ok(known) if known < LEVELS => Ok(known),
+        _ => Err(Undecodable::Unknown(format!("level {level} of {LEVELS} levels"))),
+    }
 }
 
 #[cfg(test)]
@@ -346,6 +350,20 @@ mod tests {
         assert_eq!(VersionEdit::decode(&bytes), Ok(full()));
         put_bytes(&mut bytes, required(1_001), b"law");
         assert!(matches!(VersionEdit::decode(&bytes), Err(Undecodable::Unknown(_))));
+    }
+
+    /// Deeper levels are a later program's, not damage.
+    #[test]
+    fn levels_that_are_not_known_are_refused_as_such() {
+        for (level, is_known) in [(LEVELS as u8 - 1, true), (LEVELS as u8, false), (100, false)] {
+            let mut bytes = Vec::new();
+            put_bytes(&mut bytes, TABLE_DELETED, &[0, level, 2]);
+            match VersionEdit::decode(&bytes) {
+                Ok(_) => assert!(is_known, "{level}"),
+                Err(Undecodable::Unknown(what)) if !is_known => assert!(what.contains("level")),
+                other => panic!("level {level}: {other:?}"),
+            }
+        }
     }
 
     /// Hostile bytes give an error or an edit; they never panic or allocate

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic |
 //! | 8 | 4 | draft version |
-//! | 12 | 4 | 0 |
+//! | 12 | 4 | reserved |
 //! | 16 | 8 | compatible features: unknown bits are ignored |
 //! | 24 | 8 | read-compatible features: unknown bits forbid writing |
 //! | 32 | 8 | incompatible features: unknown bits forbid reading |
@@ -22,14 +22,15 @@
 //! | 136 | 8 | predecessor: length when it was sealed |
 //! | 144 | 8 | predecessor: bytes that were durable then |
 //! | 152 | 4 | predecessor: checksum of its records |
-//! | 156 | 4 | 0 |
+//! | 156 | 4 | reserved |
 //! | 160 | 16 | encryption key's id; 0: not encrypted |
 //! | 176 | 2 | nonce bytes in each record |
 //! | 178 | 2 | trailer bytes after each record |
-//! | 180 | 72 | 0 |
+//! | 180 | 72 | reserved |
 //! | 252 | 4 | CRC-32C of bytes 0 to 252, in this and all later versions |
 //!
-//! The second copy is at offset 2048; everything else in the block is 0.
+//! The second copy is at offset 2048; everything else in the block
+//! is reserved: written as 0, and ignored.
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `LODEMANI` |
 //! | 8 | 4 | draft version |
-//! | 12 | 4 | zero |
+//! | 12 | 4 | reserved |
 //! | 16 | 8 | compatible features |
 //! | 24 | 8 | read-compatible features |
 //! | 32 | 8 | incompatible features |
@@ -14,7 +14,7 @@
 //! | 88 | 8 | the manifest's number |
 //! | 96 | 8 | number of the last edit in the checkpoint |
 //! | 104 | 8 | seconds since 1970 when it was created |
-//! | 112 | 12 | zero |
+//! | 112 | 12 | reserved |
 //! | 124 | 4 | CRC-32C of bytes 0 to 124 |
 //!
 //! Magic, draft version and the place of the checksum stay in every later

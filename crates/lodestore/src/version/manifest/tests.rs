@@ -266,6 +266,11 @@ fn later_formats_are_told_apart() {
     assert!(matches!(read_only.check_writable(), Err(Error::Incompatible { .. })));
     let all = Features { compatible: u64::MAX, ..Features::default() };
     assert!(with(&|h| h.features = all).unwrap().check_writable().is_ok());
+    let mut reserved = bytes.clone();
+    [12, 15, 112, 123].into_iter().for_each(|at: usize| reserved[at] = 9);
+    let checksum = crate::checksum::crc32c(&reserved[..HEADER_BYTES - 4]);
+    reserved[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    assert!(read(&reserved).unwrap().check_writable().is_ok(), "reserved bytes mean nothing yet");
 }
 
 /// Without CURRENT there is no database, unless files of one are there.
