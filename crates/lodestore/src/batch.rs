@@ -42,13 +42,7 @@ mod tag {
     pub(super) const FAMILY_PUT: u8 = 0x05;
     pub(super) const FAMILY_MERGE: u8 = 0x06;
     pub(super) const FAMILY_SINGLE_DELETE: u8 = 0x08;
-    pub(super) const PREPARE_BEGIN: u8 = 0x09;
-    pub(super) const PREPARE_END: u8 = 0x0a;
-    pub(super) const COMMIT: u8 = 0x0b;
-    pub(super) const ROLLBACK: u8 = 0x0c;
     pub(super) const FAMILY_RANGE_DELETE: u8 = 0x0e;
-    pub(super) const FAMILY_VALUE_REFERENCE: u8 = 0x10;
-    pub(super) const COMMIT_AT_TIME: u8 = 0x15;
     /// From here on a tag need not be known: a slice follows, and no number is
     /// taken.
     pub(super) const HINTS: u8 = 0x80;

@@ -18,8 +18,8 @@ pub enum Record<'a> {
         kind: Kind,
         /// The key; for a range delete, the first one that is deleted.
         key: &'a [u8],
-        /// The value, merge operand or value reference; the first key that a
-        /// range delete leaves alone; empty for other deletes.
+        /// The value or merge operand; the first key that a range delete leaves
+        /// alone; empty for other deletes.
         value: &'a [u8],
     },
     /// Bytes that the log keeps and the database ignores.
@@ -32,30 +32,11 @@ pub enum Record<'a> {
         /// What follows the tag.
         bytes: &'a [u8],
     },
-    /// What follows, up to the end of the preparation, waits for a commit.
-    PrepareBegin,
-    /// Ends the preparation of the named transaction.
-    PrepareEnd {
-        /// The transaction's name.
-        name: &'a [u8],
-    },
-    /// Makes a prepared transaction visible.
-    Commit {
-        /// The transaction's name.
-        name: &'a [u8],
-        /// The commit's timestamp, if it has one.
-        time: Option<&'a [u8]>,
-    },
-    /// Gives a prepared transaction up.
-    Rollback {
-        /// The transaction's name.
-        name: &'a [u8],
-    },
 }
 
 impl Record<'_> {
-    /// True if the record uses up one sequence number; markers and opaque
-    /// bytes do not, as in RocksDB.
+    /// True if the record uses up one sequence number; opaque bytes do not, as in
+    /// RocksDB.
     #[inline]
     pub(crate) fn takes_sequence(&self) -> bool {
         matches!(self, Record::Entry { .. })
@@ -190,8 +171,9 @@ fn read_record<'a>(reader: &mut Reader<'a>) -> std::result::Result<Record<'a>, W
         tag::FAMILY_MERGE => Kind::Merge,
         tag::FAMILY_SINGLE_DELETE => Kind::SingleDelete,
         tag::FAMILY_RANGE_DELETE => Kind::RangeDelete,
-        tag::FAMILY_VALUE_REFERENCE => Kind::ValueReference,
-        _ => return read_marker(tag, reader),
+        tag::OPAQUE => return Ok(Record::Opaque(reader.slice().ok_or(SHORT)?)),
+        tag::HINTS.. => return Ok(Record::Hint { tag, bytes: reader.slice().ok_or(SHORT)? }),
+        _ => return Err(Wrong::UnknownTag(tag)),
     };
     let family = reader.varint().ok_or(SHORT)?;
     let family =
@@ -214,21 +196,4 @@ fn read_entry<'a>(
         return Err(Wrong::Malformed("a key or value is longer than allowed"));
     }
     Ok(Record::Entry { family, kind, key, value })
-}
-
-fn read_marker<'a>(tag: u8, reader: &mut Reader<'a>) -> std::result::Result<Record<'a>, Wrong> {
-    let mut slice = || reader.slice().ok_or(SHORT);
-    Ok(match tag {
-        tag::OPAQUE => Record::Opaque(slice()?),
-        tag::PREPARE_BEGIN => Record::PrepareBegin,
-        tag::PREPARE_END => Record::PrepareEnd { name: slice()? },
-        tag::COMMIT => Record::Commit { name: slice()?, time: None },
-        tag::ROLLBACK => Record::Rollback { name: slice()? },
-        tag::COMMIT_AT_TIME => {
-            let time = Some(slice()?);
-            Record::Commit { name: slice()?, time }
-        }
-        tag::HINTS.. => Record::Hint { tag, bytes: slice()? },
-        _ => return Err(Wrong::UnknownTag(tag)),
-    })
 }

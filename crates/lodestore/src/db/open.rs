@@ -424,11 +424,6 @@ fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<
             options.prefix_extractor = Some(known.unwrap_or_default());
         }
     }
-    if descriptor.timestamp_bytes != 0 {
-        return Err(Error::invalid(format!(
-            "family {name:?} has timestamps in its keys, which this build does not support"
-        )));
-    }
     let given = options.merge_operator.as_ref().map(|m| m.name().to_string());
     match (&descriptor.merge_operator, given) {
         // An operator may be added later: from then on it is stored.

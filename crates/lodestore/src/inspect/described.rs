@@ -76,7 +76,7 @@ impl From<&TableMeta> for TableInfo {
         TableInfo {
             engine: match meta.format {
                 TableFormat::LevelDb => Engine::LevelDb,
-                TableFormat::Native | TableFormat::RocksDb => Engine::Lodestore,
+                TableFormat::Native => Engine::Lodestore,
             },
             name: filename::table_name(meta.number),
             number: meta.number,

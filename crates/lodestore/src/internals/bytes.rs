@@ -46,10 +46,9 @@ pub fn batch_of(sequence: SequenceNumber, records: &[Record<'_>]) -> Option<Vec<
                 Kind::SingleDelete => batch.single_delete_in(family, key),
                 Kind::Merge => batch.merge_in(family, key, value),
                 Kind::RangeDelete => batch.delete_range_in(family, key, value),
-                Kind::ValueReference => return None,
             },
             Record::Opaque(bytes) => batch.opaque(bytes),
-            _ => return None,
+            Record::Hint { .. } => return None,
         }
     }
     batch.set_sequence(sequence);

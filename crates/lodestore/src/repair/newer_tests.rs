@@ -150,7 +150,7 @@ fn read_log(fs: &MemFs, path: &Path) -> Result<()> {
 /// would be lost with its batch.
 #[test]
 fn a_log_with_an_unknown_record() {
-    for tag in [0x0d, 0x16, 0x7f] {
+    for tag in [0x09, 0x0d, 0x11, 0x16, 0x7f] {
         let fs = with_log();
         let path = retag(&fs, 0x03, tag);
         let what = format!("a record with tag {tag:#04x}");
@@ -227,7 +227,7 @@ fn change_section(fs: &MemFs, tag: usize, at: Option<usize>, bits: u8) {
 fn a_table_with_an_unknown_block() {
     for (what, at, byte) in [
         ("a block with flags 0x80", Some(6), 0xff),
-        ("an entry of kind 0x16", Some(7), 0x16),
+        ("an entry of kind 0x11", Some(7), 0x11),
         ("a block compressed with codec 9", None, 9),
     ] {
         let fs = with_table();

@@ -254,8 +254,6 @@ impl Batches {
             Kind::Delete => self.batch.delete_in(family, key),
             Kind::SingleDelete => self.batch.single_delete_in(family, key),
             Kind::RangeDelete => self.batch.delete_range_in(family, key, value),
-            // No database of this version writes these, or opens with them.
-            Kind::ValueReference => return Ok(()),
         }
         self.next = sequence + 1;
         Ok(())

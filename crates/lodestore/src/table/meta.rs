@@ -10,14 +10,6 @@ pub(crate) enum TableFormat {
     #[default]
     Native = 0,
     LevelDb = 1,
-    RocksDb = 2,
-}
-
-/// A reference from a table into a value file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ValueFileUse {
-    pub(crate) number: u64,
-    pub(crate) bytes: u64,
 }
 
 /// One table, as the manifest records it.
@@ -32,8 +24,6 @@ pub(crate) struct TableMeta {
     /// CRC-32C over the file's block checksums in order, as the footer has it.
     pub(crate) checksum: u32,
     pub(crate) format: TableFormat,
-    /// Which of the database's directories holds it: 0 is its own.
-    pub(crate) path_id: u32,
     /// First and last entry. Range deletes count too; where one reaches behind
     /// the last entry, its end stands with `TRAILER_NEWEST`: it is a bound, and
     /// no key of the table.
@@ -55,8 +45,6 @@ pub(crate) struct TableMeta {
     /// Length of all keys and of all values, before compression.
     pub(crate) key_bytes: u64,
     pub(crate) value_bytes: u64,
-    /// Value files that its entries refer to.
-    pub(crate) value_files: Vec<ValueFileUse>,
 }
 
 impl TableMeta {

@@ -134,9 +134,6 @@ impl Table {
         match meta.format {
             TableFormat::Native => Table::open_native(file, path, meta, order, cache_file),
             TableFormat::LevelDb => Table::open_leveldb(file, path, meta, order, cache_file),
-            TableFormat::RocksDb => {
-                Err(Error::incompatible(&path, "a table of RocksDB, which this build cannot read"))
-            }
         }
     }
 

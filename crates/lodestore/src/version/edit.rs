@@ -22,7 +22,6 @@
 //! | 3 | yes | name of the comparator: UTF-8 |
 //! | 4 | yes | name of the merge operator: UTF-8, if it has one |
 //! | 5 | no | name of the prefix extractor: UTF-8, if it has one |
-//! | 6 | yes | bytes of a timestamp at the end of each key: varint, 0 if absent |
 //!
 //! Whatever the order of the fields, an edit means: families are created,
 //! then tables deleted, then tables added, then families dropped.
@@ -55,7 +54,6 @@ const FAMILY_NAME: u64 = required(2);
 const FAMILY_COMPARATOR: u64 = required(3);
 const FAMILY_MERGE_OPERATOR: u64 = required(4);
 const FAMILY_PREFIX_EXTRACTOR: u64 = optional(5);
-const FAMILY_TIMESTAMP_BYTES: u64 = required(6);
 
 /// What the database knows of a family for ever.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,8 +67,6 @@ pub(crate) struct FamilyDescriptor {
     pub(crate) merge_operator: Option<String>,
     /// The name of what maps its keys to prefixes.
     pub(crate) prefix_extractor: Option<String>,
-    /// Bytes of a timestamp at the end of each user key.
-    pub(crate) timestamp_bytes: u32,
 }
 
 /// Where the next compaction of a level should begin.
@@ -217,9 +213,6 @@ impl FamilyDescriptor {
         if let Some(name) = &self.prefix_extractor {
             put_bytes(out, FAMILY_PREFIX_EXTRACTOR, name.as_bytes());
         }
-        if self.timestamp_bytes != 0 {
-            put_number(out, FAMILY_TIMESTAMP_BYTES, u64::from(self.timestamp_bytes));
-        }
     }
 
     fn decode(bytes: &[u8]) -> Result<FamilyDescriptor, Undecodable> {
@@ -239,7 +232,6 @@ impl FamilyDescriptor {
                 FAMILY_PREFIX_EXTRACTOR => {
                     family.prefix_extractor = Some(text(body, "a prefix extractor's name")?);
                 }
-                FAMILY_TIMESTAMP_BYTES => family.timestamp_bytes = whole_u32(body)?,
                 unknown => skip_unknown(unknown, "a family")?,
             }
         }
@@ -310,7 +302,6 @@ mod tests {
             comparator: "c".into(),
             merge_operator: Some("m".into()),
             prefix_extractor: Some(String::new()),
-            timestamp_bytes: 8,
         };
         let plain = FamilyDescriptor { comparator: "c".into(), ..FamilyDescriptor::default() };
         let after = Some(InternalKey::new(b"", 0));
@@ -350,6 +341,11 @@ mod tests {
         assert_eq!(VersionEdit::decode(&bytes), Ok(full()));
         put_bytes(&mut bytes, required(1_001), b"law");
         assert!(matches!(VersionEdit::decode(&bytes), Err(Undecodable::Unknown(_))));
+        let mut family = Vec::new();
+        full().families_created[0].encode(&mut family);
+        put_number(&mut family, required(6), 8);
+        let timestamps = FamilyDescriptor::decode(&family);
+        assert!(matches!(timestamps, Err(Undecodable::Unknown(_))), "{timestamps:?}");
     }
 
     /// Deeper levels are a later program's, not damage.
