@@ -122,6 +122,12 @@ impl Error {
         Error::Incompatible { path: path.to_path_buf(), what: what.into() }
     }
 
+    /// An [`Error::Incompatible`] for what only a later build knows of `path`.
+    pub(crate) fn newer(path: &Path, what: impl fmt::Display) -> Error {
+        let what = format!("{what}; a newer build wrote it: open it with that one");
+        Error::Incompatible { path: path.to_path_buf(), what }
+    }
+
     /// Says what an [`Error::InvalidArgument`] is about; others stay as they are.
     pub(crate) fn about(self, subject: impl fmt::Display) -> Error {
         match self {
@@ -161,10 +167,7 @@ impl Undecodable {
     pub(crate) fn at(self, path: &Path, offset: u64) -> Error {
         match self {
             Undecodable::Corrupt(what) => Error::corruption(path, offset, what),
-            Undecodable::Unknown(what) => {
-                let advice = "a newer build wrote it: open it with that one";
-                Error::incompatible(path, format!("{what}, at offset {offset}; {advice}"))
-            }
+            Undecodable::Unknown(what) => Error::newer(path, format!("{what}, at offset {offset}")),
         }
     }
 

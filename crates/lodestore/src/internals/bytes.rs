@@ -69,7 +69,7 @@ pub fn edit_again(bytes: &[u8]) -> Option<Vec<u8>> {
 pub fn checkpoint_again(manifest: &[u8], path: &Path) -> bool {
     let file: Arc<dyn ReadableFile> = Arc::new(Bytes(manifest.to_vec()));
     let state = read_manifest(&file, path, &mut |_, _| {}).expect("it was read before").state;
-    let mut again = State::default();
+    let mut again = State::with(state.features);
     state.to_checkpoint().iter().all(|edit| again.apply(edit).is_ok()) && again == state
 }
 

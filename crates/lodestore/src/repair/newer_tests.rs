@@ -10,7 +10,7 @@ use crate::checksum::{context, crc32c};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::fs::{self, Fs, MemFs};
-use crate::inspect::{LogFile, TableFile};
+use crate::inspect::{LogFile, ManifestFile, TableFile};
 use crate::key::{FileId, KeyOrder};
 use crate::options::{FamilyOptions, Options};
 use crate::prefix::PrefixExtractor;
@@ -253,10 +253,14 @@ fn a_table_with_an_unknown_index_or_section() {
     }
 }
 
+fn manifest_name(fs: &MemFs, directory: &str) -> String {
+    let mut names = fs.list(Path::new(directory)).unwrap().into_iter();
+    names.find(|name| name.starts_with("MANIFEST-")).unwrap()
+}
+
 /// Changes a word of a record of the manifest to another one of its length.
 fn change_manifest(fs: &MemFs, from: &[u8], to: &[u8]) {
-    let name = files(fs).into_keys().find(|name| name.starts_with("MANIFEST-")).unwrap();
-    change(fs, &name, |bytes| {
+    change(fs, &manifest_name(fs, DIRECTORY), |bytes| {
         let id = id_at(bytes, 40);
         change_record(bytes, 128, id, |group| {
             let found = group.windows(from.len()).position(|word| word == from);
@@ -282,4 +286,69 @@ fn a_family_with_an_unknown_prefix_extractor() {
         name.starts_with("MANIFEST-") && bytes.windows(7).any(|word| word == b"words:3")
     };
     assert!(files(&fs).into_iter().any(is_kept));
+}
+
+/// Sets the lowest of the features that the manifest's header has at `at`.
+fn set_feature(fs: &MemFs, at: usize) {
+    change(fs, &manifest_name(fs, DIRECTORY), |bytes| {
+        bytes[at] |= 1;
+        seal(bytes, 0..124, 124, 0);
+    });
+}
+
+/// A feature that need not be known outlives the manifest that says it: the
+/// next one, a checkpoint's and that of a repaired database have it too.
+#[test]
+fn a_compatible_feature_stays_with_the_database() {
+    let fs = with_log();
+    set_feature(&fs, 16);
+    let before = manifest_name(&fs, DIRECTORY);
+    let repair = Repair::read(DIRECTORY, &options(&fs)).unwrap();
+    repair.write_to("/repaired").unwrap();
+    let db = Db::open(DIRECTORY, options(&fs)).unwrap();
+    db.put(b"k", b"new").unwrap();
+    db.checkpoint("/checkpoint").unwrap();
+    drop(db);
+    assert_ne!(manifest_name(&fs, DIRECTORY), before, "the manifest was begun anew");
+    for directory in [DIRECTORY, "/checkpoint", "/repaired"] {
+        let path = Path::new(directory).join(manifest_name(&fs, directory));
+        assert_eq!(fs::read_all(&*fs, &path).unwrap()[16], 1, "{directory}");
+    }
+}
+
+/// A feature that only readers need not know lets them read, and nothing be
+/// written: no repaired database either.
+#[test]
+fn a_read_compatible_feature_forbids_writing() {
+    let fs = with_log();
+    set_feature(&fs, 24);
+    let before = files(&fs);
+    let db = Db::open_read_only(DIRECTORY, options(&fs)).unwrap();
+    assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    drop(db);
+    let opened = Db::open(DIRECTORY, options(&fs)).map(|_| ());
+    assert_unknown(opened, "opening", "features 0x1, and can only be read");
+    let repair = Repair::read(DIRECTORY, &options(&fs)).map(|_| ());
+    assert_unknown(repair, "repair", "features 0x1, and can only be read");
+    assert!(files(&fs) == before);
+}
+
+#[test]
+fn a_manifest_with_an_incompatible_feature() {
+    let fs = with_log();
+    set_feature(&fs, 32);
+    let path = Path::new(DIRECTORY).join(manifest_name(&fs, DIRECTORY));
+    assert_refused(&fs, "features 0x1", &|| ManifestFile::open(&*fs, &path).map(|_| ()));
+}
+
+/// Deeper levels and fields that must be understood: the manifest is no damaged
+/// one, whose tables would all be merged.
+#[test]
+fn a_manifest_with_an_unknown_field() {
+    let fs = with_table();
+    // The table's count of entries becomes one that must be understood.
+    change_manifest(&fs, &[26, 1, 100], &[27, 1, 100]);
+    let path = Path::new(DIRECTORY).join(manifest_name(&fs, DIRECTORY));
+    let inspect = || ManifestFile::open(&*fs, &path)?.read(&mut |_| {}).map(|_| ());
+    assert_refused(&fs, "field 13 of a table", &inspect);
 }

@@ -42,6 +42,7 @@ use std::path::Path;
 
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_u16, put_u32, put_u64, put_u128};
+use crate::compatibility::Features;
 use crate::error::{Error, Result, Undecodable};
 use crate::fs::{ReadableFile, read_full_at};
 use crate::key::FileId;
@@ -57,9 +58,6 @@ const SECTION_BYTES: usize = 28;
 /// What opening reads from the end of the file at once: enough for the footer
 /// of every table that this build writes.
 const TAIL_READ_BYTES: usize = 1024;
-
-const KNOWN_READ_COMPATIBLE: u64 = 0;
-const KNOWN_INCOMPATIBLE: u64 = 0;
 
 /// What a section holds. Unknown tags are skipped unless flagged.
 pub(super) mod tag {
@@ -148,7 +146,7 @@ impl Section {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
     pub(super) id: FileId,
-    pub(super) read_compatible: u64,
+    pub(super) features: Features,
     pub(super) witness: u32,
     pub(super) sections: Vec<Section>,
     /// Where the footer starts: all sections end before.
@@ -159,9 +157,7 @@ impl Footer {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         put_u128(&mut out, self.id.0);
-        put_u64(&mut out, 0);
-        put_u64(&mut out, self.read_compatible);
-        put_u64(&mut out, 0);
+        self.features.encode(&mut out);
         put_u32(&mut out, self.witness);
         put_u32(&mut out, 0);
         out.extend_from_slice(&[0, 0]);
@@ -218,13 +214,8 @@ impl Footer {
         let short = || Error::corruption(path, offset, "the table's footer ends early");
         let mut reader = Reader::new(body);
         let id = FileId(reader.u128().ok_or_else(short)?);
-        let _compatible = reader.u64().ok_or_else(short)?;
-        let read_compatible = reader.u64().ok_or_else(short)?;
-        let incompatible = reader.u64().ok_or_else(short)?;
-        if incompatible & !KNOWN_INCOMPATIBLE != 0 {
-            let what = format!("table with features {incompatible:#x}");
-            return Err(Undecodable::Unknown(what).at(path, offset));
-        }
+        let features = Features::decode(&mut reader).ok_or_else(short)?;
+        features.check_readable(path)?;
         let witness = reader.u32().ok_or_else(short)?;
         let key_id = reader.u32().ok_or_else(short)?;
         let (nonce, tag) = (reader.u8().ok_or_else(short)?, reader.u8().ok_or_else(short)?);
@@ -242,22 +233,12 @@ impl Footer {
             check_section(&section, offset, path)?;
             sections.push(section);
         }
-        Ok(Footer { id, read_compatible, witness, sections, offset })
+        Ok(Footer { id, features, witness, sections, offset })
     }
 
     /// The one section of this tag, if there is one.
     pub(super) fn section(&self, tag: u32) -> Option<&Section> {
         self.sections.iter().find(|section| section.tag == tag)
-    }
-
-    /// An error if this build may read the table but not rewrite it.
-    pub(super) fn check_rewritable(&self, path: &Path) -> Result<()> {
-        let unknown = self.read_compatible & !KNOWN_READ_COMPATIBLE;
-        if unknown == 0 {
-            return Ok(());
-        }
-        let what = format!("table with features {unknown:#x}, which can be read but not rewritten");
-        Err(Error::incompatible(path, what))
     }
 }
 

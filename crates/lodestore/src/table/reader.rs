@@ -215,7 +215,7 @@ impl Table {
     /// An error if this build may read the table but must not rewrite it.
     pub(crate) fn check_rewritable(&self) -> Result<()> {
         match &self.origin {
-            Origin::Native { footer, .. } => footer.check_rewritable(&self.path),
+            Origin::Native { footer, .. } => footer.features.check_writable(&self.path),
             Origin::LevelDb => Ok(()),
         }
     }

@@ -36,6 +36,7 @@ use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u16, put_u32, put_u64, put_u128};
+use crate::compatibility::Features;
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
@@ -48,8 +49,6 @@ const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
 /// A draft of the format: a build with another number refuses the file.
 const DRAFT_VERSION: u32 = 2;
-const KNOWN_READ_COMPATIBLE: u64 = 0;
-const KNOWN_INCOMPATIBLE: u64 = 0;
 
 /// What a segment says of itself before its first record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,9 +116,7 @@ impl SegmentHeader {
         one.extend_from_slice(&MAGIC);
         put_u32(&mut one, DRAFT_VERSION);
         put_u32(&mut one, 0);
-        for features in [0, KNOWN_READ_COMPATIBLE, KNOWN_INCOMPATIBLE] {
-            put_u64(&mut one, features);
-        }
+        Features::default().encode(&mut one);
         put_u64(&mut one, self.number);
         put_u128(&mut one, self.id.0);
         put_u128(&mut one, self.database.0);
@@ -205,20 +202,14 @@ fn refuse_unknown(covered: &[u8], path: &Path, access: Access) -> Result<()> {
         let what = format!("log has draft version {version}; this build reads {DRAFT_VERSION}");
         return Err(Error::incompatible(path, what));
     }
-    let mut reader = Reader::new(&covered[24..]);
-    let mut features = || reader.u64().expect("the header is longer");
-    let (for_writing, for_reading) = (features(), features());
-    let unknown = for_reading & !KNOWN_INCOMPATIBLE;
-    if unknown != 0 {
-        return Err(Error::incompatible(path, format!("log has unknown features {unknown:#x}")));
-    }
-    let unknown = for_writing & !KNOWN_READ_COMPATIBLE;
-    if unknown != 0 && access == Access::ReadWrite {
-        let what = format!("log has features {unknown:#x}, which allow only reading");
-        return Err(Error::incompatible(path, what));
+    let features = Features::decode(&mut Reader::new(&covered[16..]));
+    let features = features.expect("the header is longer");
+    features.check_readable(path)?;
+    if access == Access::ReadWrite {
+        features.check_writable(path)?;
     }
     if covered[160..180].iter().any(|&byte| byte != 0) {
-        return Err(Error::incompatible(path, "log is encrypted"));
+        return Err(Error::newer(path, "log is encrypted"));
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u32, put_u64, put_u128};
+use crate::compatibility::Features;
 use crate::error::{Error, Result};
 use crate::key::FileId;
 use crate::version::manifest::ManifestIdentity;
@@ -36,15 +37,6 @@ pub(crate) const MAGIC: [u8; 8] = *b"LODEMANI";
 const DRAFT_VERSION: u32 = 2;
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - 4;
 
-/// Features of a file, each a bit: who does not know a set bit may go on, may
-/// only read, or must refuse.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Features {
-    pub(crate) compatible: u64,
-    pub(crate) read_compatible: u64,
-    pub(crate) incompatible: u64,
-}
-
 /// The header of a manifest; `identity.edit` is the checkpoint's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -54,9 +46,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header that this build writes.
-    pub(crate) fn of(identity: &ManifestIdentity) -> Header {
-        let features = Features::default();
+    /// The header that this build writes for a database with these features.
+    pub(crate) fn of(identity: &ManifestIdentity, features: Features) -> Header {
         Header { draft_version: DRAFT_VERSION, features, identity: *identity }
     }
 
@@ -65,9 +56,7 @@ impl Header {
         out.extend_from_slice(&MAGIC);
         put_u32(&mut out, self.draft_version);
         put_u32(&mut out, 0);
-        put_u64(&mut out, self.features.compatible);
-        put_u64(&mut out, self.features.read_compatible);
-        put_u64(&mut out, self.features.incompatible);
+        self.features.encode(&mut out);
         put_u128(&mut out, self.identity.id.0);
         put_u128(&mut out, self.identity.database_id.0);
         put_u128(&mut out, self.identity.predecessor.0);
@@ -98,11 +87,7 @@ impl Header {
             let what = format!("manifest of draft version {draft_version}, not {DRAFT_VERSION}");
             return Err(Error::incompatible(path, what));
         }
-        // No incompatible feature is known yet.
-        if header.features.incompatible != 0 {
-            let what = format!("features {:#x} are not known", header.features.incompatible);
-            return Err(Error::incompatible(path, what));
-        }
+        header.features.check_readable(path)?;
         if header.identity.edit > COUNTER_MAX || header.identity.number > COUNTER_MAX {
             return Err(Error::corruption(path, 88, "the header's numbers are out of range"));
         }
@@ -113,11 +98,7 @@ impl Header {
         let mut reader = Reader::new(bytes);
         let draft_version = reader.u32()?;
         reader.u32()?;
-        let features = Features {
-            compatible: reader.u64()?,
-            read_compatible: reader.u64()?,
-            incompatible: reader.u64()?,
-        };
+        let features = Features::decode(&mut reader)?;
         let (id, database_id) = (FileId(reader.u128()?), FileId(reader.u128()?));
         let predecessor = FileId(reader.u128()?);
         let identity = ManifestIdentity {

@@ -1,0 +1,64 @@
+//! What a file says of the builds that may read and write it: three words of
+//! features. Manifests, tables and segments of the log have them.
+//!
+//! A database's manifest has every feature of its files, from before the first
+//! of them is named: so opening meets a feature that it does not know before it
+//! changes anything.
+
+use std::path::Path;
+
+use crate::coding::{Reader, put_u64};
+use crate::error::{Error, Result};
+
+/// What this build knows. Compatible features need not be known.
+const KNOWN_READ_COMPATIBLE: u64 = 0;
+const KNOWN_INCOMPATIBLE: u64 = 0;
+
+/// Features of a file, each a bit: who does not know a set bit may go on, may
+/// only read, or must refuse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features {
+    pub(crate) compatible: u64,
+    pub(crate) read_compatible: u64,
+    pub(crate) incompatible: u64,
+}
+
+impl Features {
+    /// Appends the three words.
+    pub(crate) fn encode(self, out: &mut Vec<u8>) {
+        put_u64(out, self.compatible);
+        put_u64(out, self.read_compatible);
+        put_u64(out, self.incompatible);
+    }
+
+    /// Reads the three words; `None` if they are not there.
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Option<Features> {
+        Some(Features {
+            compatible: reader.u64()?,
+            read_compatible: reader.u64()?,
+            incompatible: reader.u64()?,
+        })
+    }
+
+    /// # Errors
+    /// `Incompatible` if this build must not read `path`.
+    pub(crate) fn check_readable(self, path: &Path) -> Result<()> {
+        match self.incompatible & !KNOWN_INCOMPATIBLE {
+            0 => Ok(()),
+            unknown => Err(Error::newer(path, format!("it has features {unknown:#x}"))),
+        }
+    }
+
+    /// # Errors
+    /// `Incompatible` if this build may read `path`, but must not write what
+    /// follows from it.
+    pub(crate) fn check_writable(self, path: &Path) -> Result<()> {
+        match self.read_compatible & !KNOWN_READ_COMPATIBLE {
+            0 => Ok(()),
+            unknown => {
+                let what = format!("it has features {unknown:#x}, and can only be read here");
+                Err(Error::newer(path, what))
+            }
+        }
+    }
+}
