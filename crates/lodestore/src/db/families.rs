@@ -24,6 +24,7 @@ pub(crate) fn descriptor(id: FamilyId, name: &str, options: &FamilyOptions) -> F
         comparator: options.order.name().to_string(),
         merge_operator: options.merge_operator.as_ref().map(|m| m.name().to_string()),
         prefix_extractor: prefix_extractor_name(options),
+        ..FamilyDescriptor::default()
     }
 }
 

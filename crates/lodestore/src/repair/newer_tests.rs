@@ -352,3 +352,28 @@ fn a_manifest_with_an_unknown_field() {
     let inspect = || ManifestFile::open(&*fs, &path)?.read(&mut |_| {}).map(|_| ());
     assert_refused(&fs, "field 13 of a table", &inspect);
 }
+
+/// What need not be known of a family or a table lasts as they do: the next
+/// manifest, a checkpoint's and that of a repaired database say it too.
+#[test]
+fn unknown_hints_of_families_and_tables_last() {
+    let fs = with_table();
+    let mut other = options(&fs);
+    other.family.prefix_extractor = Some(PrefixExtractor::Fixed(3));
+    Db::open(DIRECTORY, other).unwrap().family_or_create("other").unwrap();
+    // The count of entries and the extractor's name get numbers that are not known.
+    let (of_table, of_family) = ([126, 1, 100], *b"\x7c\x07fixed:3");
+    change_manifest(&fs, &[26, 1, 100], &of_table);
+    change_manifest(&fs, b"\x0a\x07fixed:3", &of_family);
+    Repair::read(DIRECTORY, &options(&fs)).unwrap().write_to("/repaired").unwrap();
+    let db = Db::open(DIRECTORY, options(&fs)).unwrap();
+    db.put(b"k", b"new").unwrap();
+    db.checkpoint("/checkpoint").unwrap();
+    drop(db);
+    for directory in [DIRECTORY, "/checkpoint", "/repaired"] {
+        let path = Path::new(directory).join(manifest_name(&fs, directory));
+        let bytes = fs::read_all(&*fs, &path).unwrap();
+        let has = |field: &[u8]| bytes.windows(field.len()).any(|found| found == field);
+        assert!(has(&of_table) && has(&of_family), "{directory}");
+    }
+}

@@ -45,6 +45,8 @@ pub(crate) struct TableMeta {
     /// Length of all keys and of all values, before compression.
     pub(crate) key_bytes: u64,
     pub(crate) value_bytes: u64,
+    /// Fields of later builds that need not be known here, as the manifest has them.
+    pub(crate) unknown: Vec<u8>,
 }
 
 impl TableMeta {

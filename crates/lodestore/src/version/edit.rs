@@ -31,8 +31,8 @@ use crate::error::Undecodable;
 use crate::key::{InternalKey, SequenceNumber};
 use crate::table::meta::TableMeta;
 use crate::version::field::{
-    Fields, corrupt, number, optional, put_bytes, put_number, required, set_once, skip_unknown,
-    text,
+    Fields, corrupt, keep_unknown, number, optional, put_bytes, put_number, required, set_once,
+    skip_unknown, text,
 };
 use crate::version::levels::LEVELS;
 use crate::version::table_field;
@@ -67,6 +67,8 @@ pub(crate) struct FamilyDescriptor {
     pub(crate) merge_operator: Option<String>,
     /// The name of what maps its keys to prefixes.
     pub(crate) prefix_extractor: Option<String>,
+    /// Fields of later builds that need not be known here, as they are stored.
+    pub(crate) unknown: Vec<u8>,
 }
 
 /// Where the next compaction of a level should begin.
@@ -213,6 +215,7 @@ impl FamilyDescriptor {
         if let Some(name) = &self.prefix_extractor {
             put_bytes(out, FAMILY_PREFIX_EXTRACTOR, name.as_bytes());
         }
+        out.extend_from_slice(&self.unknown);
     }
 
     fn decode(bytes: &[u8]) -> Result<FamilyDescriptor, Undecodable> {
@@ -232,7 +235,7 @@ impl FamilyDescriptor {
                 FAMILY_PREFIX_EXTRACTOR => {
                     family.prefix_extractor = Some(text(body, "a prefix extractor's name")?);
                 }
-                unknown => skip_unknown(unknown, "a family")?,
+                unknown => keep_unknown(unknown, body, "a family", &mut family.unknown)?,
             }
         }
         let missing = |what| move || corrupt(format!("a family without {what}"));
@@ -295,6 +298,13 @@ fn level(rest: &mut Reader<'_>) -> Result<usize, Undecodable> {
 mod tests {
     use super::*;
 
+    /// A field of a later build.
+    fn hint(number: u64) -> Vec<u8> {
+        let mut field = Vec::new();
+        put_bytes(&mut field, optional(number), b"hint");
+        field
+    }
+
     fn full() -> VersionEdit {
         let family = FamilyDescriptor {
             id: u32::MAX,
@@ -302,6 +312,7 @@ mod tests {
             comparator: "c".into(),
             merge_operator: Some("m".into()),
             prefix_extractor: Some(String::new()),
+            unknown: hint(77),
         };
         let plain = FamilyDescriptor { comparator: "c".into(), ..FamilyDescriptor::default() };
         let after = Some(InternalKey::new(b"", 0));
@@ -337,7 +348,7 @@ mod tests {
     fn fields_of_later_programs_are_skipped_or_refused() {
         let mut bytes = Vec::new();
         full().encode(&mut bytes);
-        put_bytes(&mut bytes, optional(1_000), b"hint");
+        bytes.extend(hint(1_000));
         assert_eq!(VersionEdit::decode(&bytes), Ok(full()));
         put_bytes(&mut bytes, required(1_001), b"law");
         assert!(matches!(VersionEdit::decode(&bytes), Err(Undecodable::Unknown(_))));

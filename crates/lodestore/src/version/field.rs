@@ -7,7 +7,8 @@
 //! | body | length | depends on the tag |
 //!
 //! A program that meets an unknown tag skips the field if the lowest bit is
-//! clear, and refuses the file as `Incompatible` if it is set.
+//! clear, and refuses the file as `Incompatible` if it is set. Skipped fields of
+//! what lasts, of families and tables, are written again with it.
 
 use crate::coding::{Reader, put_slice, put_varint, varint_bytes};
 use crate::error::Undecodable;
@@ -73,6 +74,18 @@ pub(crate) fn skip_unknown(tag: u64, within: &str) -> Result<(), Undecodable> {
     }
     let number = tag >> 1;
     Err(Undecodable::Unknown(format!("field {number} of {within} is not known to this build")))
+}
+
+/// Keeps a field whose tag is not known, to be written again, or refuses the file.
+pub(crate) fn keep_unknown(
+    tag: u64,
+    body: &[u8],
+    within: &str,
+    kept: &mut Vec<u8>,
+) -> Result<(), Undecodable> {
+    skip_unknown(tag, within)?;
+    put_bytes(kept, tag, body);
+    Ok(())
 }
 
 /// The varint that a body consists of.

@@ -24,7 +24,7 @@ use crate::error::Undecodable;
 use crate::key::{FileId, InternalKey, SEQUENCE_MAX};
 use crate::table::meta::{TableFormat, TableMeta};
 use crate::version::field::{
-    Fields, corrupt, number, optional, put_bytes, put_number, required, set_once, skip_unknown,
+    Fields, corrupt, keep_unknown, number, optional, put_bytes, put_number, required, set_once,
 };
 
 const NUMBER: u64 = required(1);
@@ -70,6 +70,7 @@ pub(crate) fn encode(meta: &TableMeta, out: &mut Vec<u8>) {
             put_number(out, tag, value);
         }
     }
+    out.extend_from_slice(&meta.unknown);
 }
 
 /// The table that `bytes` describe.
@@ -95,7 +96,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<TableMeta, Undecodable> {
             RANGE_TOMBSTONES => meta.range_tombstones = number(body, "range tombstones")?,
             KEY_BYTES => meta.key_bytes = number(body, "a table's key bytes")?,
             VALUE_BYTES => meta.value_bytes = number(body, "a table's value bytes")?,
-            unknown => skip_unknown(unknown, "a table")?,
+            unknown => keep_unknown(unknown, body, "a table", &mut meta.unknown)?,
         }
     }
     identity.complete(meta)
@@ -173,6 +174,9 @@ mod tests {
     use crate::key::{Kind, trailer};
 
     fn full() -> TableMeta {
+        let mut unknown = Vec::new();
+        put_bytes(&mut unknown, optional(98), b"of a later build");
+        put_number(&mut unknown, optional(99), 7);
         TableMeta {
             number: 1_000,
             id: FileId(u128::MAX - 5),
@@ -190,6 +194,7 @@ mod tests {
             range_tombstones: 1,
             key_bytes: 77,
             value_bytes: 88,
+            unknown,
         }
     }
 
