@@ -38,11 +38,12 @@
 //! | 8 | 4 | CRC-32C of the body and of bytes 0 to 7 of the tail |
 //! | 12 | 8 | magic |
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_u16, put_u32, put_u64, put_u128};
-use crate::compatibility::Features;
+use crate::compatibility::{Features, check_version};
 use crate::error::{Error, Result, Undecodable};
 use crate::fs::{ReadableFile, read_full_at};
 use crate::key::FileId;
@@ -50,6 +51,7 @@ use crate::key::FileId;
 const MAGIC: [u8; 8] = *b"LODETBL\x01";
 /// Raised with every change until the format is frozen; others are refused.
 const DRAFT_VERSION: u32 = 4;
+const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
 
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const TAIL_BYTES: usize = 20;
@@ -95,7 +97,7 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path)
     if reader.u32() != Some(crc32c(&header[..HEADER_BYTES - 4])) {
         return Err(Error::corruption(path, 0, "wrong checksum of the table's header"));
     }
-    check_version(version, path)?;
+    check_version(path, version, &KNOWN_VERSIONS)?;
     if FileId(found) != id {
         return Err(Error::corruption(path, 12, wrong_id(found, id)));
     }
@@ -108,19 +110,11 @@ pub(super) fn header_id(header: &[u8; HEADER_BYTES]) -> Option<FileId> {
     reader.bytes(8).filter(|magic| *magic == MAGIC)?;
     let (version, id) = (reader.u32()?, reader.u128()?);
     let is_sound = reader.u32()? == crc32c(&header[..HEADER_BYTES - 4]);
-    (is_sound && version == DRAFT_VERSION).then_some(FileId(id))
+    (is_sound && KNOWN_VERSIONS.contains(&version)).then_some(FileId(id))
 }
 
 fn wrong_id(found: u128, expected: FileId) -> String {
     format!("another table: id {:?}, but the manifest expects {expected:?}", FileId(found))
-}
-
-fn check_version(version: u32, path: &Path) -> Result<()> {
-    if version == DRAFT_VERSION {
-        return Ok(());
-    }
-    let what = format!("table format draft {version}; this build knows draft {DRAFT_VERSION}");
-    Err(Error::incompatible(path, what))
 }
 
 /// A part of the file after the blocks.
@@ -206,7 +200,7 @@ impl Footer {
         if crc32c(&footer[..body_bytes as usize + 8]) != checksum {
             return Err(corrupt("wrong checksum of the table's footer"));
         }
-        check_version(version, path)?;
+        check_version(path, version, &KNOWN_VERSIONS)?;
         Footer::decode(&footer[..body_bytes as usize], file_bytes - footer_bytes, path)
     }
 

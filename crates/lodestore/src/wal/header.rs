@@ -32,11 +32,12 @@
 //! The second copy is at offset 2048; everything else in the block
 //! is reserved: written as 0, and ignored.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u16, put_u32, put_u64, put_u128};
-use crate::compatibility::Features;
+use crate::compatibility::{Features, check_version};
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
@@ -49,6 +50,7 @@ const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
 /// A draft of the format: a build with another number refuses the file.
 const DRAFT_VERSION: u32 = 2;
+const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
 
 /// What a segment says of itself before its first record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,10 +200,7 @@ impl SegmentHeader {
 fn refuse_unknown(covered: &[u8], path: &Path, access: Access) -> Result<()> {
     let mut reader = Reader::new(&covered[8..]);
     let version = reader.u32().expect("the header is longer");
-    if version != DRAFT_VERSION {
-        let what = format!("log has draft version {version}; this build reads {DRAFT_VERSION}");
-        return Err(Error::incompatible(path, what));
-    }
+    check_version(path, version, &KNOWN_VERSIONS)?;
     let features = Features::decode(&mut Reader::new(&covered[16..]));
     let features = features.expect("the header is longer");
     features.check_readable(path)?;

@@ -20,11 +20,12 @@
 //! Magic, draft version and the place of the checksum stay in every later
 //! version, so that damage is told from a version that is not known.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u32, put_u64, put_u128};
-use crate::compatibility::Features;
+use crate::compatibility::{Features, check_version};
 use crate::error::{Error, Result};
 use crate::key::FileId;
 use crate::version::manifest::ManifestIdentity;
@@ -35,6 +36,7 @@ pub(crate) const HEADER_BYTES: usize = 128;
 pub(crate) const MAGIC: [u8; 8] = *b"LODEMANI";
 /// Formats with another draft version are refused.
 const DRAFT_VERSION: u32 = 2;
+const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - 4;
 
 /// The header of a manifest; `identity.edit` is the checkpoint's.
@@ -83,10 +85,7 @@ impl Header {
             return Err(Error::corruption(path, 0, "the header's checksum is wrong"));
         }
         let (draft_version, header) = Header::fields(&covered[8..]).expect("the header is whole");
-        if draft_version != DRAFT_VERSION {
-            let what = format!("manifest of draft version {draft_version}, not {DRAFT_VERSION}");
-            return Err(Error::incompatible(path, what));
-        }
+        check_version(path, draft_version, &KNOWN_VERSIONS)?;
         header.features.check_readable(path)?;
         if header.identity.edit > COUNTER_MAX || header.identity.number > COUNTER_MAX {
             return Err(Error::corruption(path, 88, "the header's numbers are out of range"));
