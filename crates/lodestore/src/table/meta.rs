@@ -35,8 +35,10 @@ pub(crate) struct TableMeta {
     /// If set, every entry and range delete counts as having this sequence
     /// number, whatever the file says (ingested).
     pub(crate) sequence_override: Option<SequenceNumber>,
-    /// When its data was first written, in seconds since 1970; 0: not known.
+    /// When its file was written, in seconds since 1970; 0: not known.
     pub(crate) created_unix_seconds: u64,
+    /// Its oldest tombstone may be from then; 0: it has none, or it is not known.
+    pub(crate) tombstones_unix_seconds: u64,
     pub(crate) entries: u64,
     /// Deletes and single deletes among them.
     pub(crate) tombstones: u64,
@@ -53,6 +55,18 @@ impl TableMeta {
     /// The highest sequence number that something in the table counts as having.
     pub(crate) fn newest_sequence(&self) -> SequenceNumber {
         self.sequence_override.unwrap_or(self.sequence_max)
+    }
+
+    /// True if something in it deletes.
+    pub(crate) fn has_tombstones(&self) -> bool {
+        self.tombstones > 0 || self.range_tombstones > 0
+    }
+
+    /// The same table, written at `created`; its tombstones, if there are any, may
+    /// be from `tombstones` on.
+    pub(crate) fn dated(self, created: u64, tombstones: u64) -> TableMeta {
+        let tombstones_unix_seconds = if self.has_tombstones() { tombstones } else { 0 };
+        TableMeta { created_unix_seconds: created, tombstones_unix_seconds, ..self }
     }
 
     /// The same table with `sequence` as the number of everything in it.

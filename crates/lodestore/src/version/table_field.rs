@@ -12,12 +12,13 @@
 //! | 9 | yes | lowest sequence number: varint, 0 if absent |
 //! | 10 | yes | highest sequence number: varint, 0 if absent |
 //! | 11 | yes | sequence number of every entry and range delete: varint, only for ingested tables |
-//! | 12 | no | seconds since 1970 when its data was first written: varint |
+//! | 12 | no | seconds since 1970 when the file was written: varint |
 //! | 13 | no | entries: varint |
 //! | 14 | no | deletes among them: varint |
 //! | 15 | yes | range tombstones: varint, 0 if absent |
 //! | 16 | no | bytes of keys: varint |
 //! | 17 | no | bytes of values: varint |
+//! | 19 | no | seconds since 1970 from which the oldest tombstone may be: varint |
 
 use crate::coding::{Reader, put_u64};
 use crate::error::Undecodable;
@@ -43,6 +44,7 @@ const TOMBSTONES: u64 = optional(14);
 const RANGE_TOMBSTONES: u64 = required(15);
 const KEY_BYTES: u64 = optional(16);
 const VALUE_BYTES: u64 = optional(17);
+const TOMBSTONES_FROM: u64 = optional(19);
 
 /// Appends the fields of `meta`. Numbers that are zero are left out.
 pub(crate) fn encode(meta: &TableMeta, out: &mut Vec<u8>) {
@@ -65,6 +67,7 @@ pub(crate) fn encode(meta: &TableMeta, out: &mut Vec<u8>) {
         (RANGE_TOMBSTONES, meta.range_tombstones),
         (KEY_BYTES, meta.key_bytes),
         (VALUE_BYTES, meta.value_bytes),
+        (TOMBSTONES_FROM, meta.tombstones_unix_seconds),
     ] {
         if value != 0 {
             put_number(out, tag, value);
@@ -96,6 +99,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<TableMeta, Undecodable> {
             RANGE_TOMBSTONES => meta.range_tombstones = number(body, "range tombstones")?,
             KEY_BYTES => meta.key_bytes = number(body, "a table's key bytes")?,
             VALUE_BYTES => meta.value_bytes = number(body, "a table's value bytes")?,
+            TOMBSTONES_FROM => {
+                meta.tombstones_unix_seconds = number(body, "the time of a tombstone")?;
+            }
             unknown => keep_unknown(unknown, body, "a table", &mut meta.unknown)?,
         }
     }
@@ -189,6 +195,7 @@ mod tests {
             sequence_max: SEQUENCE_MAX,
             sequence_override: Some(0),
             created_unix_seconds: 1_700_000_000,
+            tombstones_unix_seconds: 1_600_000_000,
             entries: 5,
             tombstones: 2,
             range_tombstones: 1,

@@ -91,7 +91,7 @@ fn compact_with(
         let settings = TableSettings { filter_bits_per_key: 0, ..TableSettings::plain(buffers) };
         let file = fs.create(path).unwrap();
         let builder = TableBuilder::new(file, path, FileId(1), settings)?;
-        Ok(NewTable { number: 1, created_unix_seconds: 0, builder })
+        Ok(NewTable::begin(1, 0, builder))
     };
     let outputs = Outputs::new(&begin, u64::MAX, Grandparents::default(), KeyOrder::Bytewise);
     let deletes = Fragments::build(&KeyOrder::Bytewise, deletes, snapshots);
