@@ -22,8 +22,7 @@ pub(crate) fn check_version(path: &Path, found: u32, known: &RangeInclusive<u32>
         return Ok(());
     }
     let (first, last) = (known.start(), known.end());
-    let what =
-        format!("it is of format version {found}, and this build knows versions {first} to {last}");
+    let what = format!("it is of format version {found}; this build reads {first} to {last}");
     match found < *first {
         true => Err(Error::incompatible(path, format!("{what}: an older build wrote it"))),
         false => Err(Error::newer(path, what)),

@@ -35,7 +35,7 @@ pub(crate) const HEADER_BYTES: usize = 128;
 /// How every manifest begins.
 pub(crate) const MAGIC: [u8; 8] = *b"LODEMANI";
 /// Formats with another draft version are refused.
-const DRAFT_VERSION: u32 = 2;
+const DRAFT_VERSION: u32 = 3;
 const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - 4;
 
