@@ -9,7 +9,7 @@ use crate::batch::{BatchRef, Record, WriteBatch};
 use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::cursor::Cursor;
-use crate::error::{Result, Undecodable};
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::ReadableFile;
 use crate::inspect::Status;
 use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, sequence_of};
@@ -163,7 +163,7 @@ impl TableProbe {
     }
 
     /// How many entries can be salvaged of the table that `bytes` were; `None`
-    /// if not even what it says of itself can be read.
+    /// if not even what it says of itself can be read, or if it takes a later build.
     pub fn salvage(bytes: &[u8]) -> Option<u64> {
         let (path, file) = (Path::new("000007.table"), Bytes(bytes.to_vec()));
         let meta = describe(&file, path).ok()?.meta;
@@ -172,7 +172,12 @@ impl TableProbe {
             entries += 1;
             Ok(())
         });
-        assert_eq!(salvaged.expect("damage is no error").entries, entries);
-        Some(entries)
+        match salvaged {
+            Err(Error::Incompatible { .. }) => None,
+            salvaged => {
+                assert_eq!(salvaged.expect("damage is no error").entries, entries);
+                Some(entries)
+            }
+        }
     }
 }
