@@ -139,7 +139,7 @@ lodestore_error* lodestore_options_set_merge_operator(lodestore_options* options
                                                       const char* family,
                                                       const lodestore_merge_operator* merge);
 /* One that is built in: "add_u64" (eight bytes, lowest first), or "append", which
- * puts `delimiter` between two. */
+ * puts `delimiter` between two. A database is opened with the same delimiter again. */
 lodestore_error* lodestore_options_use_merge_operator(lodestore_options* options,
                                                       const char* family, const char* name,
                                                       lodestore_bytes delimiter);

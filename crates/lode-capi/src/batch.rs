@@ -146,7 +146,7 @@ pub struct Visited<'a> {
     value: Bytes<'a>,
 }
 
-/// A record as the header names it; `None` for marks of transactions.
+/// A record as the header names it; `None` for hints of later builds.
 fn visited<'a>(record: &Record<'a>) -> Option<Visited<'a>> {
     let (kind, family, key, value) = match *record {
         Record::Entry { family, kind, key, value } => {

@@ -21,7 +21,7 @@ pub use decode::Record;
 pub(crate) use decode::{BatchRef, Records};
 
 use crate::coding::{VARINT64_BYTES_MAX, put_varint, varint_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber, too_long};
 
 /// Bytes before the first record.
@@ -42,13 +42,10 @@ mod tag {
     pub(super) const FAMILY_PUT: u8 = 0x05;
     pub(super) const FAMILY_MERGE: u8 = 0x06;
     pub(super) const FAMILY_SINGLE_DELETE: u8 = 0x08;
-    pub(super) const PREPARE_BEGIN: u8 = 0x09;
-    pub(super) const PREPARE_END: u8 = 0x0a;
-    pub(super) const COMMIT: u8 = 0x0b;
-    pub(super) const ROLLBACK: u8 = 0x0c;
     pub(super) const FAMILY_RANGE_DELETE: u8 = 0x0e;
-    pub(super) const FAMILY_VALUE_REFERENCE: u8 = 0x10;
-    pub(super) const COMMIT_AT_TIME: u8 = 0x15;
+    /// From here on a tag need not be known: a slice follows, and no number is
+    /// taken.
+    pub(super) const HINTS: u8 = 0x80;
 }
 
 /// Which family (named key space) of a database a record belongs to.
@@ -309,7 +306,7 @@ impl WriteBatch {
     ///
     /// # Errors
     /// What is wrong with them, if they are not a batch.
-    pub(crate) fn from_bytes(bytes: Vec<u8>) -> std::result::Result<WriteBatch, String> {
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> std::result::Result<WriteBatch, Undecodable> {
         let records = BatchRef::decode(&bytes)?.record_count();
         Ok(WriteBatch { bytes, records, plain: false, refused: None })
     }

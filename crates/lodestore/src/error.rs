@@ -122,6 +122,12 @@ impl Error {
         Error::Incompatible { path: path.to_path_buf(), what: what.into() }
     }
 
+    /// An [`Error::Incompatible`] for what only a later build knows of `path`.
+    pub(crate) fn newer(path: &Path, what: impl fmt::Display) -> Error {
+        let what = format!("{what}; a newer build wrote it: open it with that one");
+        Error::Incompatible { path: path.to_path_buf(), what }
+    }
+
     /// Says what an [`Error::InvalidArgument`] is about; others stay as they are.
     pub(crate) fn about(self, subject: impl fmt::Display) -> Error {
         match self {
@@ -143,6 +149,45 @@ impl Error {
     /// True if stored bytes were found to be wrong.
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })
+    }
+}
+
+/// Why bytes whose checksum is right could not be decoded; the caller knows the
+/// file and the offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Undecodable {
+    /// They contradict the format.
+    Corrupt(String),
+    /// They have a code that this build does not know: a later one wrote it.
+    Unknown(String),
+}
+
+impl Undecodable {
+    /// The error for bytes at `offset` of `path`.
+    pub(crate) fn at(self, path: &Path, offset: u64) -> Error {
+        match self {
+            Undecodable::Corrupt(what) => Error::corruption(path, offset, what),
+            Undecodable::Unknown(what) => Error::newer(path, format!("{what}, at offset {offset}")),
+        }
+    }
+
+    /// What is wrong, in words.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Undecodable::Corrupt(what) | Undecodable::Unknown(what) => what,
+        }
+    }
+}
+
+impl From<&str> for Undecodable {
+    fn from(what: &str) -> Undecodable {
+        Undecodable::Corrupt(what.to_string())
+    }
+}
+
+impl From<String> for Undecodable {
+    fn from(what: String) -> Undecodable {
+        Undecodable::Corrupt(what)
     }
 }
 

@@ -58,6 +58,7 @@ impl fmt::Display for FileId {
 /// What a stored entry says about its key. The numbers are those that
 /// LevelDB and RocksDB store (`db/dbformat.h` in both).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Kind {
     /// The key is absent from here on.
@@ -70,8 +71,6 @@ pub enum Kind {
     SingleDelete = 0x07,
     /// Every key from this one up to the value, exclusive, is absent.
     RangeDelete = 0x0f,
-    /// The value is kept in a value file; these bytes say where.
-    ValueReference = 0x11,
 }
 
 impl Kind {
@@ -83,13 +82,12 @@ impl Kind {
             Kind::Merge => "merge",
             Kind::SingleDelete => "single delete",
             Kind::RangeDelete => "range delete",
-            Kind::ValueReference => "value reference",
         }
     }
 
     /// True for what may make a key exist.
     pub(crate) fn is_value(self) -> bool {
-        matches!(self, Kind::Put | Kind::Merge | Kind::ValueReference)
+        matches!(self, Kind::Put | Kind::Merge)
     }
 
     /// The kind stored as `byte`; `None` if no entry has it.
@@ -101,7 +99,6 @@ impl Kind {
             0x02 => Kind::Merge,
             0x07 => Kind::SingleDelete,
             0x0f => Kind::RangeDelete,
-            0x11 => Kind::ValueReference,
             _ => return None,
         })
     }

@@ -54,10 +54,11 @@ mod stats;
 mod events;
 mod bucket;
 
-// Bytes: numbers, keys and their order, checksums.
+// Bytes: numbers, keys and their order, checksums, and who may read them.
 mod coding;
 mod key;
 mod checksum;
+mod compatibility;
 mod merge_operator;
 mod prefix;
 mod prefetch;

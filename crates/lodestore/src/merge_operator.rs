@@ -96,23 +96,55 @@ impl MergeOperator for AddU64 {
     }
 }
 
-/// Appends operands to the value, with a delimiter between. The name is
-/// RocksDB's.
-#[derive(Clone, Debug, Default)]
+/// What joins by a comma is called in RocksDB, whose default that is.
+const APPEND_NAME: &str = "StringAppendOperator";
+
+/// Appends operands to the value, with a delimiter between. The delimiter is in
+/// its name, `StringAppendOperator:0x` and two hexadecimal digits for each byte:
+/// with another one, stored operands would become another value. By a comma it
+/// is `StringAppendOperator` alone, as in RocksDB.
+#[derive(Clone, Debug)]
 pub struct Append {
+    name: String,
     delimiter: Vec<u8>,
 }
 
 impl Append {
     /// An operator that puts `delimiter` between what it appends.
     pub fn with_delimiter(delimiter: &[u8]) -> Append {
-        Append { delimiter: delimiter.to_vec() }
+        let mut name = APPEND_NAME.to_string();
+        if delimiter != b"," {
+            name.push_str(":0x");
+            delimiter.iter().for_each(|byte| name.push_str(&format!("{byte:02x}")));
+        }
+        Append { name, delimiter: delimiter.to_vec() }
+    }
+
+    /// The one of this name.
+    fn named(name: &str) -> Option<Append> {
+        if name == APPEND_NAME {
+            return Some(Append::with_delimiter(b","));
+        }
+        let (pairs, rest) =
+            name.strip_prefix(APPEND_NAME)?.strip_prefix(":0x")?.as_bytes().as_chunks::<2>();
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+        let delimiter: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
+        // Each has one name.
+        let found = Append::with_delimiter(&delimiter);
+        (rest.is_empty() && found.name == name).then_some(found)
+    }
+}
+
+impl Default for Append {
+    /// Puts nothing between.
+    fn default() -> Append {
+        Append::with_delimiter(b"")
     }
 }
 
 impl MergeOperator for Append {
     fn name(&self) -> &str {
-        "StringAppendOperator"
+        &self.name
     }
 
     fn full_merge(&self, _: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
@@ -129,8 +161,7 @@ impl MergeOperator for Append {
 pub(crate) fn built_in(name: &str) -> Option<SharedMergeOperator> {
     match name {
         "UInt64AddOperator" => Some(Arc::new(AddU64)),
-        "StringAppendOperator" => Some(Arc::new(Append::with_delimiter(b","))),
-        _ => None,
+        _ => Append::named(name).map(|append| Arc::new(append) as SharedMergeOperator),
     }
 }
 
@@ -152,6 +183,28 @@ mod tests {
             let joined = operator.partial_merge(b"k", &operands[1], &operands[2]).unwrap();
             let grouped = operator.full_merge(b"k", None, &[&operands[0], &joined]);
             assert_eq!(whole, grouped, "{}", operator.name());
+        }
+    }
+
+    /// What is built in is found by its name, which says all that it does.
+    #[test]
+    fn built_in_operators_are_found_by_their_names() {
+        let appends: [(&[u8], &str); 5] = [
+            (b",", "StringAppendOperator"),
+            (b"", "StringAppendOperator:0x"),
+            (b";", "StringAppendOperator:0x3b"),
+            (b"\xff\0", "StringAppendOperator:0xff00"),
+            (b", ", "StringAppendOperator:0x2c20"),
+        ];
+        for (delimiter, name) in appends {
+            assert_eq!(Append::with_delimiter(delimiter).name(), name);
+            let found = built_in(name).unwrap();
+            let joined = [&b"a"[..], b"b"].join(delimiter);
+            assert_eq!((found.name(), found.partial_merge(b"", b"a", b"b")), (name, Some(joined)));
+        }
+        assert_eq!(built_in("UInt64AddOperator").unwrap().name(), "UInt64AddOperator");
+        for other in [":0x2c", ":0x3B", ":0x3", ":0x+1", ":3b", "0x3b", "s"] {
+            assert!(built_in(&format!("StringAppendOperator{other}")).is_none(), "{other}");
         }
     }
 

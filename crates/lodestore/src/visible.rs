@@ -367,7 +367,7 @@ pub(crate) fn merge_all<T: AsRef<[u8]>>(
     })
 }
 
-/// The error for an entry whose kind this build stores but cannot resolve.
+/// The error for an entry of a kind that neither memtables nor blocks have.
 pub(crate) fn unreadable_kind(trailer: u64) -> Error {
     let sequence = sequence_of(trailer);
     Error::invalid(format!(

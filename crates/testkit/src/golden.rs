@@ -17,7 +17,7 @@ use crate::files::{self, Files};
 
 /// The directory below `testdata/golden` for what is written today: the draft
 /// versions of tables, manifests and segments of the log.
-pub const FORMAT: &str = "table-4-manifest-2-log-2";
+pub const FORMAT: &str = "table-5-manifest-3-log-2";
 
 const DATABASE: &str = "/database";
 const CHECKPOINT: &str = "/checkpoint";

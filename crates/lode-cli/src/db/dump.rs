@@ -326,9 +326,15 @@ fn batch(output: &mut Output, of: &LogBatch<'_>, left: &mut u64, keys_only: bool
                 let bytes = output.shown(bytes);
                 output.line(&format!("{}\topaque\t{bytes}", of.offset))?;
             }
-            marker => {
-                let text = format!("{marker:?}");
-                object.insert("marker".to_string(), json!(text));
+            Record::Hint { tag, bytes } => {
+                object.insert("hint".to_string(), json!(tag));
+                output.add_bytes(&mut object, "bytes", bytes);
+                let line = format!("{}\thint {tag:#04x}\t{}\n", of.offset, output.shown(bytes));
+                output.report(&line, object.into())?;
+            }
+            other => {
+                let text = format!("{other:?}");
+                object.insert("record".to_string(), json!(text));
                 let line = format!("{}\t{text}\n", of.offset);
                 output.report(&line, object.into())?;
             }

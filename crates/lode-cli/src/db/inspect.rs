@@ -159,7 +159,7 @@ pub fn verify(target: &Target) -> Done {
     let start = Instant::now();
     let report = db.verify()?;
     let seconds = start.elapsed().as_secs_f64();
-    let text = format!(
+    let mut text = format!(
         "sound: {} tables, {} blocks, {} entries, {}, in {}\n",
         grouped(report.tables),
         grouped(report.blocks),
@@ -167,9 +167,14 @@ pub fn verify(target: &Target) -> Done {
         bytes_text(report.bytes),
         seconds_text(seconds)
     );
+    if report.unknown_filters > 0 {
+        let count = grouped(report.unknown_filters);
+        text.push_str(&format!("{count} filters are of a newer build: lookups do without\n"));
+    }
     let object = json!({
         "sound": true, "tables": report.tables, "blocks": report.blocks,
         "entries": report.entries, "bytes": report.bytes, "seconds": seconds,
+        "unknown_filters": report.unknown_filters,
     });
     let mut output = target.output();
     output.report(&text, object)?;

@@ -158,9 +158,7 @@ impl<'a> Build<'a> {
         for (key, trailer, value) in &entries {
             new.builder.add(key, *trailer, value)?;
         }
-        let NewTable { number, created_unix_seconds, builder } = new;
-        let meta = TableMeta { number, created_unix_seconds, ..builder.finish()? };
-        self.added.push((0, meta));
+        self.added.push((0, new.finish()?));
         Ok(())
     }
 
@@ -181,7 +179,7 @@ impl<'a> Build<'a> {
             ..family.table_settings(place, false, buffers)
         };
         let builder = TableBuilder::new(file, &path, FileId(system_random_u128()), settings)?;
-        Ok(NewTable { number, created_unix_seconds: system_unix_seconds(), builder })
+        Ok(NewTable::begin(number, system_unix_seconds(), builder))
     }
 
     /// Writes the manifest and makes the directory ours.

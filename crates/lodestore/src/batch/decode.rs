@@ -3,6 +3,7 @@
 
 use super::{BATCH_HEADER_BYTES, FamilyId, sequence_count_in, sequence_in, tag};
 use crate::coding::Reader;
+use crate::error::Undecodable;
 use crate::key::{KEY_BYTES_MAX, Kind, SEQUENCE_MAX, SequenceNumber, VALUE_BYTES_MAX};
 
 /// One record of a batch.
@@ -17,36 +18,25 @@ pub enum Record<'a> {
         kind: Kind,
         /// The key; for a range delete, the first one that is deleted.
         key: &'a [u8],
-        /// The value, merge operand or value reference; the first key that a
-        /// range delete leaves alone; empty for other deletes.
+        /// The value or merge operand; the first key that a range delete leaves
+        /// alone; empty for other deletes.
         value: &'a [u8],
     },
     /// Bytes that the log keeps and the database ignores.
     Opaque(&'a [u8]),
-    /// What follows, up to the end of the preparation, waits for a commit.
-    PrepareBegin,
-    /// Ends the preparation of the named transaction.
-    PrepareEnd {
-        /// The transaction's name.
-        name: &'a [u8],
-    },
-    /// Makes a prepared transaction visible.
-    Commit {
-        /// The transaction's name.
-        name: &'a [u8],
-        /// The commit's timestamp, if it has one.
-        time: Option<&'a [u8]>,
-    },
-    /// Gives a prepared transaction up.
-    Rollback {
-        /// The transaction's name.
-        name: &'a [u8],
+    /// A hint of a later build, for whoever knows its tag. Ignored like opaque
+    /// bytes, and kept with its batch.
+    Hint {
+        /// At least 0x80.
+        tag: u8,
+        /// What follows the tag.
+        bytes: &'a [u8],
     },
 }
 
 impl Record<'_> {
-    /// True if the record uses up one sequence number; markers and opaque
-    /// bytes do not, as in RocksDB.
+    /// True if the record uses up one sequence number; opaque bytes do not, as in
+    /// RocksDB.
     #[inline]
     pub(crate) fn takes_sequence(&self) -> bool {
         matches!(self, Record::Entry { .. })
@@ -65,16 +55,15 @@ impl<'a> BatchRef<'a> {
     ///
     /// # Errors
     /// What is wrong; the caller adds the file and the offset.
-    pub(crate) fn decode(bytes: &'a [u8]) -> std::result::Result<BatchRef<'a>, String> {
+    pub(crate) fn decode(bytes: &'a [u8]) -> std::result::Result<BatchRef<'a>, Undecodable> {
         if bytes.len() < BATCH_HEADER_BYTES {
-            return Err(format!("a batch of {} bytes has no header", bytes.len()));
+            return Err(format!("a batch of {} bytes has no header", bytes.len()).into());
         }
         let mut reader = Reader::new(&bytes[BATCH_HEADER_BYTES..]);
         let (mut records, mut sequences) = (0u32, 0u64);
         while !reader.is_empty() {
             let at = bytes.len() - reader.rest().len();
-            let record = read_record(&mut reader)
-                .map_err(|what| format!("{what}, at byte {at} of a batch"))?;
+            let record = read_record(&mut reader).map_err(|wrong| wrong.within_batch(at))?;
             // A record has at least one byte and a batch at most u32::MAX, by
             // the record that holds it; only a caller's own Vec could be longer.
             records = records.checked_add(1).ok_or("too many records in a batch")?;
@@ -82,11 +71,11 @@ impl<'a> BatchRef<'a> {
         }
         let (first, count) = (sequence_in(bytes), sequence_count_in(bytes));
         if sequences != u64::from(count) {
-            return Err(format!("a batch of {count} entries has {sequences}"));
+            return Err(format!("a batch of {count} entries has {sequences}").into());
         }
         // The last entry's number is first + count - 1.
         if first > SEQUENCE_MAX || sequences > SEQUENCE_MAX - first + 1 {
-            return Err(format!("sequence numbers from {first} on pass 56 bits"));
+            return Err(format!("sequence numbers from {first} on pass 56 bits").into());
         }
         Ok(BatchRef { bytes, records })
     }
@@ -147,11 +136,31 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-const SHORT: &str = "a record ends early";
+/// Why a record cannot be read.
+#[derive(Clone, Copy, Debug)]
+enum Wrong {
+    Malformed(&'static str),
+    UnknownTag(u8),
+}
+
+impl Wrong {
+    /// The same of a record at byte `at` of a batch.
+    fn within_batch(self, at: usize) -> Undecodable {
+        match self {
+            Wrong::Malformed(what) => format!("{what}, at byte {at} of a batch").into(),
+            Wrong::UnknownTag(tag) => {
+                let what = format!("a record with tag {tag:#04x} at byte {at} of a batch");
+                Undecodable::Unknown(what)
+            }
+        }
+    }
+}
+
+const SHORT: Wrong = Wrong::Malformed("a record ends early");
 
 /// The next record; the reader must not be empty.
 #[inline]
-fn read_record<'a>(reader: &mut Reader<'a>) -> std::result::Result<Record<'a>, &'static str> {
+fn read_record<'a>(reader: &mut Reader<'a>) -> std::result::Result<Record<'a>, Wrong> {
     let tag = reader.u8().ok_or(SHORT)?;
     if let Some(kind) = Kind::from_byte(tag) {
         return read_entry(reader, FamilyId::DEFAULT, kind);
@@ -162,11 +171,13 @@ fn read_record<'a>(reader: &mut Reader<'a>) -> std::result::Result<Record<'a>, &
         tag::FAMILY_MERGE => Kind::Merge,
         tag::FAMILY_SINGLE_DELETE => Kind::SingleDelete,
         tag::FAMILY_RANGE_DELETE => Kind::RangeDelete,
-        tag::FAMILY_VALUE_REFERENCE => Kind::ValueReference,
-        _ => return read_marker(tag, reader),
+        tag::OPAQUE => return Ok(Record::Opaque(reader.slice().ok_or(SHORT)?)),
+        tag::HINTS.. => return Ok(Record::Hint { tag, bytes: reader.slice().ok_or(SHORT)? }),
+        _ => return Err(Wrong::UnknownTag(tag)),
     };
     let family = reader.varint().ok_or(SHORT)?;
-    let family = u32::try_from(family).map_err(|_| "a family's id passes 32 bits")?;
+    let family =
+        u32::try_from(family).map_err(|_| Wrong::Malformed("a family's id passes 32 bits"))?;
     read_entry(reader, FamilyId(family), kind)
 }
 
@@ -175,33 +186,14 @@ fn read_entry<'a>(
     reader: &mut Reader<'a>,
     family: FamilyId,
     kind: Kind,
-) -> std::result::Result<Record<'a>, &'static str> {
+) -> std::result::Result<Record<'a>, Wrong> {
     let key = reader.slice().ok_or(SHORT)?;
     let value = match kind {
         Kind::Delete | Kind::SingleDelete => &[],
         _ => reader.slice().ok_or(SHORT)?,
     };
     if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
-        return Err("a key or value is longer than allowed");
+        return Err(Wrong::Malformed("a key or value is longer than allowed"));
     }
     Ok(Record::Entry { family, kind, key, value })
-}
-
-fn read_marker<'a>(
-    tag: u8,
-    reader: &mut Reader<'a>,
-) -> std::result::Result<Record<'a>, &'static str> {
-    let mut slice = || reader.slice().ok_or(SHORT);
-    Ok(match tag {
-        tag::OPAQUE => Record::Opaque(slice()?),
-        tag::PREPARE_BEGIN => Record::PrepareBegin,
-        tag::PREPARE_END => Record::PrepareEnd { name: slice()? },
-        tag::COMMIT => Record::Commit { name: slice()?, time: None },
-        tag::ROLLBACK => Record::Rollback { name: slice()? },
-        tag::COMMIT_AT_TIME => {
-            let time = Some(slice()?);
-            Record::Commit { name: slice()?, time }
-        }
-        _ => return Err("a record has an unknown tag"),
-    })
 }

@@ -131,8 +131,8 @@ impl Retain {
         if self.hides(user_key, entry) {
             return Verdict::Drop;
         }
-        let kind = kind_of(entry);
-        if kind == Some(Kind::SingleDelete) {
+        let kind = kind_of(entry).expect("blocks with other kinds are refused");
+        if kind == Kind::SingleDelete {
             return Verdict::Single;
         }
         if self.covered == Some(stratum) {
@@ -140,16 +140,11 @@ impl Retain {
         }
         self.covered = Some(stratum);
         match kind {
-            Some(Kind::Put) if stratum == 0 && self.below.is_bottom() => {
+            Kind::Put if stratum == 0 && self.below.is_bottom() => {
                 Verdict::Keep(trailer(0, Kind::Put))
             }
-            Some(Kind::Delete) if stratum == 0 && self.below.lacks(user_key) => Verdict::Drop,
-            Some(Kind::Merge) => Verdict::Collect,
-            Some(Kind::ValueReference) | None => {
-                // Not ours to interpret yet: neither it nor what follows goes.
-                self.covered = None;
-                Verdict::Keep(entry)
-            }
+            Kind::Delete if stratum == 0 && self.below.lacks(user_key) => Verdict::Drop,
+            Kind::Merge => Verdict::Collect,
             _ => Verdict::Keep(entry),
         }
     }

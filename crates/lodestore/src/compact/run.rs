@@ -57,8 +57,28 @@ pub(crate) struct Part {
 /// A table being written.
 pub(crate) struct NewTable {
     pub(crate) number: u64,
-    pub(crate) created_unix_seconds: u64,
+    created_unix_seconds: u64,
+    tombstones_unix_seconds: u64,
     pub(crate) builder: TableBuilder,
+}
+
+impl NewTable {
+    /// A table that is begun at `unix_seconds`, and so are its tombstones.
+    pub(crate) fn begin(number: u64, unix_seconds: u64, builder: TableBuilder) -> NewTable {
+        let (created_unix_seconds, tombstones_unix_seconds) = (unix_seconds, unix_seconds);
+        NewTable { number, created_unix_seconds, tombstones_unix_seconds, builder }
+    }
+
+    /// The same with tombstones that were there before.
+    pub(crate) fn with_tombstones_from(self, unix_seconds: u64) -> NewTable {
+        NewTable { tombstones_unix_seconds: unix_seconds, ..self }
+    }
+
+    /// Ends the table. Gives what the manifest records of it.
+    pub(crate) fn finish(self) -> Result<TableMeta> {
+        let meta = TableMeta { number: self.number, ..self.builder.finish()? };
+        Ok(meta.dated(self.created_unix_seconds, self.tombstones_unix_seconds))
+    }
 }
 
 /// How much of the level below the output an output table overlaps.
@@ -196,10 +216,9 @@ impl<'a> Outputs<'a> {
         if self.open.is_none() && !deletes.is_empty() {
             self.open = Some((self.begin)()?);
         }
-        if let Some(NewTable { number, created_unix_seconds, mut builder }) = self.open.take() {
-            builder.set_range_deletes(deletes);
-            let meta = builder.finish()?;
-            self.finished.push(TableMeta { number, created_unix_seconds, ..meta });
+        if let Some(mut table) = self.open.take() {
+            table.builder.set_range_deletes(deletes);
+            self.finished.push(table.finish()?);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::compact::pick::{
     self, Limits, Plan, RangeStep, RangeWalk, Running, Targets, TombstoneLimits,
 };
 use crate::compact::retain::{Below, Retain};
-use crate::compact::run::{Grandparents, NewTable, Outputs, Part, write_tables};
+use crate::compact::run::{Grandparents, Outputs, Part, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::events::Event;
@@ -260,8 +260,10 @@ impl Engine {
             let base = Targets::of(&job.version, &limits(family)).base;
             let place = LevelPlace { level: plan.level_to, base };
             let table = self.begin_table(family, created, Purpose::Compaction, place)?;
-            let created_unix_seconds = tombstones_from.unwrap_or(table.created_unix_seconds);
-            Ok(NewTable { created_unix_seconds, ..table })
+            Ok(match tombstones_from {
+                Some(from) => table.with_tombstones_from(from),
+                None => table,
+            })
         };
         let table_bytes = family.options().table_bytes;
         let overlap_bytes_max = limits(family).grandparent_bytes_max();
@@ -456,12 +458,11 @@ impl Basis {
     }
 }
 
-/// When the oldest of the inputs with tombstones was created: how old a
-/// tombstone is, is not forgotten when it moves down. `None` without any.
+/// From when the oldest tombstone of the inputs may be: how old it is, is not
+/// forgotten when it moves down. `None` without any.
 fn tombstones_from(plan: &Plan) -> Option<u64> {
-    let tables = plan.tables().map(|table| &table.meta);
-    let with_tombstones = tables.filter(|meta| meta.tombstones > 0 || meta.range_tombstones > 0);
-    with_tombstones.map(|meta| meta.created_unix_seconds).min()
+    let with_tombstones = plan.tables().filter(|table| table.meta.has_tombstones());
+    with_tombstones.map(|table| table.meta.tombstones_unix_seconds).min()
 }
 
 /// An edit that takes the plan's inputs out of their levels.

@@ -390,7 +390,7 @@ impl fmt::Display for VersionMet {
             Some(kind) => write!(f, "{} @{sequence}", kind.name())?,
             None => write!(f, "unknown kind @{sequence}")?,
         }
-        if matches!(self.kind, Some(Kind::Put | Kind::Merge | Kind::ValueReference)) {
+        if matches!(self.kind, Some(Kind::Put | Kind::Merge)) {
             write!(f, ", {value_bytes} bytes")?;
         }
         if self.hidden { write!(f, ", hidden") } else { Ok(()) }

@@ -170,8 +170,7 @@ impl Engine {
         settings.family = Some(TableFamily { id: family.id.0, name: family.name.clone() });
         let id = FileId(self.shared.scheduler.random_u128());
         let builder = TableBuilder::new(file, &path, id, settings)?;
-        let created_unix_seconds = self.shared.scheduler.unix_seconds();
-        Ok(NewTable { number, created_unix_seconds, builder })
+        Ok(NewTable::begin(number, self.shared.scheduler.unix_seconds(), builder))
     }
 
     /// Removes tables that were written but never installed.

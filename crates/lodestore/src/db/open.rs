@@ -25,7 +25,6 @@ use crate::limiter::RateLimiter;
 use crate::memtable::Memtable;
 use crate::merge_operator;
 use crate::options::{FamilyOptions, Options};
-use crate::prefix::PrefixExtractor;
 use crate::rows::RowCache;
 use crate::scheduler::{OwnThreads, Scheduler};
 use crate::sync::atomic::{AtomicBool, AtomicU64};
@@ -415,22 +414,15 @@ fn fit(descriptor: &mut FamilyDescriptor, mut options: FamilyOptions) -> Result<
             options.order.name()
         ))
     })?;
-    let extractor = match (options.prefix_extractor, &descriptor.prefix_extractor) {
-        (Some(given), _) => given,
-        (None, None) => PrefixExtractor::None,
-        (None, Some(stored)) => stored.parse().map_err(|_| {
-            Error::invalid(format!(
-                "family {name:?} had the prefix extractor {stored:?}, which this build has not: \
-                 give one in its options"
-            ))
-        })?,
-    };
-    options.prefix_extractor = Some(extractor);
-    descriptor.prefix_extractor = prefix_extractor_name(&options);
-    if descriptor.timestamp_bytes != 0 {
-        return Err(Error::invalid(format!(
-            "family {name:?} has timestamps in its keys, which this build does not support"
-        )));
+    match options.prefix_extractor {
+        Some(_) => descriptor.prefix_extractor = prefix_extractor_name(&options),
+        // A name that only a later build has stands for no prefixes here, and
+        // stays what is stored.
+        None => {
+            let stored = descriptor.prefix_extractor.as_deref();
+            let known = stored.and_then(|name| name.parse().ok());
+            options.prefix_extractor = Some(known.unwrap_or_default());
+        }
     }
     let given = options.merge_operator.as_ref().map(|m| m.name().to_string());
     match (&descriptor.merge_operator, given) {

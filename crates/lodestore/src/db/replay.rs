@@ -10,7 +10,7 @@ use crate::batch::{BatchRef, FamilyId, Record};
 use crate::budget::Item;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
-use crate::key::{FileId, Kind, SequenceNumber};
+use crate::key::{FileId, SequenceNumber};
 use crate::memtable::Memtable;
 use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
@@ -96,7 +96,7 @@ pub(crate) fn check(
 }
 
 fn decode<'a>(place: Place<'_>, payload: &'a [u8]) -> Result<BatchRef<'a>> {
-    BatchRef::decode(payload).map_err(|what| Error::corruption(place.path, place.offset, what))
+    BatchRef::decode(payload).map_err(|undecodable| undecodable.at(place.path, place.offset))
 }
 
 /// Refuses a segment that does not belong to this manifest.
@@ -124,16 +124,14 @@ fn check_origin(origin: &Origin, manifest: &Recovered) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what this build cannot replay without losing something.
+/// Refuses an entry of a family that the manifest cannot have dropped.
 fn check_record(place: Place<'_>, state: &State, record: Record<'_>) -> Result<()> {
     match record {
         Record::Entry { family, .. } if family.0 >= state.next_family_id => {
             let what = format!("family {} was never created", family.0);
             Err(Error::corruption(place.path, place.offset, what))
         }
-        Record::Opaque(_) => Ok(()),
-        Record::Entry { kind, .. } if kind != Kind::ValueReference => Ok(()),
-        _ => Err(Error::incompatible(place.path, "a record of a kind that is not supported yet")),
+        Record::Entry { .. } | Record::Opaque(_) | Record::Hint { .. } => Ok(()),
     }
 }
 

@@ -135,7 +135,7 @@ impl Updates {
                 continue;
             };
             let batch = WriteBatch::from_bytes(payload.to_vec())
-                .map_err(|what| Error::corruption(path, offset, what))?;
+                .map_err(|undecodable| undecodable.at(path, offset))?;
             let first = batch.sequence();
             let last = first + u64::from(batch.sequence_count()).max(1) - 1;
             if first > self.until {

@@ -27,6 +27,9 @@ pub struct VerifyReport {
     pub entries: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Filters, or parts of one, of a kind that only a later build knows: lookups
+    /// do without.
+    pub unknown_filters: u64,
 }
 
 impl Engine {
@@ -42,6 +45,7 @@ impl Engine {
                     report.blocks += counts.blocks;
                     report.entries += counts.entries;
                     report.bytes += file.meta.bytes;
+                    report.unknown_filters += counts.unknown_filters;
                 }
             }
             check_ages(family, &view)?;

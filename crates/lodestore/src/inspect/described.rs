@@ -58,8 +58,10 @@ pub struct TableInfo {
     pub sequence_max: SequenceNumber,
     /// The number that all entries count as having, whatever is in the file.
     pub sequence_override: Option<SequenceNumber>,
-    /// When its data was first written, in seconds since 1970; 0: not known.
+    /// When its file was written, in seconds since 1970; 0: not known.
     pub created_unix_seconds: u64,
+    /// Its oldest delete may be from then; 0: it has none, or it is not known.
+    pub tombstones_unix_seconds: u64,
 }
 
 impl TableInfo {
@@ -76,7 +78,7 @@ impl From<&TableMeta> for TableInfo {
         TableInfo {
             engine: match meta.format {
                 TableFormat::LevelDb => Engine::LevelDb,
-                TableFormat::Native | TableFormat::RocksDb => Engine::Lodestore,
+                TableFormat::Native => Engine::Lodestore,
             },
             name: filename::table_name(meta.number),
             number: meta.number,
@@ -93,6 +95,7 @@ impl From<&TableMeta> for TableInfo {
             sequence_max: meta.sequence_max,
             sequence_override: meta.sequence_override,
             created_unix_seconds: meta.created_unix_seconds,
+            tombstones_unix_seconds: meta.tombstones_unix_seconds,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::batch::{BatchRef, Record};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, SequenceNumber};
 use crate::leveldb::decode_batch;
@@ -163,11 +163,13 @@ impl LogFile {
             },
             Records::LevelDb(records) => {
                 let next = records.next(&self.path)?;
-                next.map(|(offset, record)| (offset, record.len(), decode_batch(record)))
+                next.map(|(offset, record)| {
+                    (offset, record.len(), decode_batch(record).map_err(Undecodable::from))
+                })
             }
         };
         let Some((offset, bytes, decoded)) = next else { return Ok(None) };
-        let batch = decoded.map_err(|what| Error::corruption(&self.path, offset, what))?;
+        let batch = decoded.map_err(|undecodable| undecodable.at(&self.path, offset))?;
         let (sequence, entries) = (batch.sequence(), batch.sequence_count());
         self.ended = false;
         Ok(Some(LogBatch { offset, sequence, entries, bytes, batch }))

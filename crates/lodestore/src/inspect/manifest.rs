@@ -135,9 +135,9 @@ impl ManifestFile {
     /// `Corruption` if its header is damaged; `Incompatible`; `Io`.
     pub fn open(fs: &dyn Fs, path: &Path) -> Result<ManifestFile> {
         let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
-        let identity = match manifest::read_identity(&*file, path) {
+        let identity = match manifest::read_header(&*file, path) {
             Err(error) if error.is_corruption() && is_leveldb(fs, &*file, path)? => None,
-            identity => Some(identity?),
+            header => Some(header?.identity),
         };
         Ok(ManifestFile { path: path.to_path_buf(), file, identity })
     }

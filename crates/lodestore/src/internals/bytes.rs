@@ -9,7 +9,7 @@ use crate::batch::{BatchRef, Record, WriteBatch};
 use crate::budget::{Account, Charge, Item};
 use crate::cache::Cache;
 use crate::cursor::Cursor;
-use crate::error::Result;
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::ReadableFile;
 use crate::inspect::Status;
 use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, sequence_of};
@@ -29,7 +29,7 @@ pub use crate::table::{check_block, check_section};
 pub fn batch_records(
     bytes: &[u8],
 ) -> std::result::Result<(SequenceNumber, Vec<Record<'_>>), String> {
-    let batch = BatchRef::decode(bytes)?;
+    let batch = BatchRef::decode(bytes).map_err(Undecodable::into_text)?;
     let records: Vec<Record<'_>> = batch.records().collect();
     assert_eq!(records.len(), batch.record_count() as usize);
     Ok((batch.sequence(), records))
@@ -46,10 +46,9 @@ pub fn batch_of(sequence: SequenceNumber, records: &[Record<'_>]) -> Option<Vec<
                 Kind::SingleDelete => batch.single_delete_in(family, key),
                 Kind::Merge => batch.merge_in(family, key, value),
                 Kind::RangeDelete => batch.delete_range_in(family, key, value),
-                Kind::ValueReference => return None,
             },
             Record::Opaque(bytes) => batch.opaque(bytes),
-            _ => return None,
+            Record::Hint { .. } => return None,
         }
     }
     batch.set_sequence(sequence);
@@ -70,7 +69,7 @@ pub fn edit_again(bytes: &[u8]) -> Option<Vec<u8>> {
 pub fn checkpoint_again(manifest: &[u8], path: &Path) -> bool {
     let file: Arc<dyn ReadableFile> = Arc::new(Bytes(manifest.to_vec()));
     let state = read_manifest(&file, path, &mut |_, _| {}).expect("it was read before").state;
-    let mut again = State::default();
+    let mut again = State::with(state.features);
     state.to_checkpoint().iter().all(|edit| again.apply(edit).is_ok()) && again == state
 }
 
@@ -164,7 +163,7 @@ impl TableProbe {
     }
 
     /// How many entries can be salvaged of the table that `bytes` were; `None`
-    /// if not even what it says of itself can be read.
+    /// if not even what it says of itself can be read, or if it takes a later build.
     pub fn salvage(bytes: &[u8]) -> Option<u64> {
         let (path, file) = (Path::new("000007.table"), Bytes(bytes.to_vec()));
         let meta = describe(&file, path).ok()?.meta;
@@ -173,7 +172,12 @@ impl TableProbe {
             entries += 1;
             Ok(())
         });
-        assert_eq!(salvaged.expect("damage is no error").entries, entries);
-        Some(entries)
+        match salvaged {
+            Err(Error::Incompatible { .. }) => None,
+            salvaged => {
+                assert_eq!(salvaged.expect("damage is no error").entries, entries);
+                Some(entries)
+            }
+        }
     }
 }

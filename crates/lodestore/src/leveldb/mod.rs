@@ -40,6 +40,7 @@ pub(crate) mod text;
 
 use crate::batch::{BatchRef, FamilyId, Record};
 use crate::checksum::crc32c;
+use crate::error::Undecodable;
 use crate::key::{Kind, Trailer};
 
 /// The outcome of a check that only says what is wrong.
@@ -61,7 +62,7 @@ fn masked_crc32c(bytes: &[u8]) -> u32 {
 /// # Errors
 /// What is wrong with it, in words.
 pub(crate) fn decode_batch(record: &[u8]) -> Result<BatchRef<'_>, String> {
-    let batch = BatchRef::decode(record)?;
+    let batch = BatchRef::decode(record).map_err(Undecodable::into_text)?;
     let is_known = |record| {
         matches!(
             record,

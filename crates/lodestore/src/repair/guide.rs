@@ -33,7 +33,8 @@ pub(super) struct Guide {
 
 impl Guide {
     /// # Errors
-    /// `Incompatible` if a newer build wrote the manifest; `Io`.
+    /// `Incompatible` if a newer build has to read the manifest, or to write what
+    /// follows from it; `Io`.
     pub(super) fn read(
         fs: &Arc<dyn Fs>,
         directory: &Path,
@@ -41,6 +42,8 @@ impl Guide {
     ) -> Result<Guide> {
         let damage = match manifest::recover(fs, directory) {
             Ok(recovered) => {
+                // What is written in its place says no less.
+                recovered.check_writable()?;
                 let mut guide = Guide::nothing();
                 guide.notes.extend(recovered.torn_note());
                 guide.state = recovered.state;
@@ -89,11 +92,14 @@ impl Guide {
     /// nowhere; `None` if it cannot be read at all.
     fn read_partly(fs: &Arc<dyn Fs>, path: &Path) -> Result<Option<(Guide, bool)>> {
         let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
-        let identity = match manifest::read_identity(&*file, path) {
+        let header = match manifest::read_header(&*file, path) {
             Err(error) if error.is_corruption() => return Ok(None),
-            identity => identity?,
+            header => header?,
         };
+        header.features.check_writable(path)?;
+        let identity = header.identity;
         let mut guide = Guide::nothing();
+        guide.state.features = header.features;
         guide.checkpoint_edit = identity.edit;
         let mut edit = identity.edit;
         let read = manifest::read_manifest(&file, path, &mut |place, change: &VersionEdit| {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::batch::{BatchRef, FamilyId, Record};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::filename::{self, FileKind};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, Kind, SequenceNumber};
@@ -282,7 +282,7 @@ impl Segment {
                     Next::End(end) => break end,
                 };
                 // Sound and senseless, or written for another past.
-                let batch = BatchRef::decode(payload).ok();
+                let batch = decoded(payload, &self.path, offset)?;
                 let Some(batch) = batch.filter(|batch| batch.sequence() > last) else {
                     let what = "a batch is malformed, or its number was given out before";
                     open.get_or_insert_with(|| self.damage(offset, what, last));
@@ -324,5 +324,17 @@ impl Segment {
     fn damage(&self, offset: u64, what: &str, after: SequenceNumber) -> Damage {
         let what = format!("at offset {offset}: {what}");
         Damage { path: self.path.clone(), what, after, before: None }
+    }
+}
+
+/// The batch that `payload` is; `None` if it is none.
+///
+/// # Errors
+/// `Incompatible` if a newer build wrote it: what it says must not be left out.
+fn decoded<'a>(payload: &'a [u8], path: &Path, offset: u64) -> Result<Option<BatchRef<'a>>> {
+    match BatchRef::decode(payload) {
+        Ok(batch) => Ok(Some(batch)),
+        Err(Undecodable::Corrupt(_)) => Ok(None),
+        Err(unknown) => Err(unknown.at(path, offset)),
     }
 }

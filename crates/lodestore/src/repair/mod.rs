@@ -40,6 +40,9 @@ mod ours;
 mod rebuild;
 mod leveldb;
 
+#[cfg(test)]
+mod newer_tests;
+
 use std::path::{Path, PathBuf};
 
 use crate::db;

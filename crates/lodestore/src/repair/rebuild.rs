@@ -114,8 +114,7 @@ impl Rebuild<'_> {
             |key: &[u8], trailer: Trailer, value: &[u8]| new.builder.add(key, trailer, value);
         let found = salvage(&**file, path, meta, order, &mut add)?;
         new.builder.set_range_deletes(found.range_deletes.unwrap_or_default());
-        let created_unix_seconds = meta.created_unix_seconds;
-        Ok(TableMeta { number: new.number, created_unix_seconds, ..new.builder.finish()? })
+        new.with_tombstones_from(meta.tombstones_unix_seconds).finish()
     }
 
     fn begin_table(&self, family: &FamilyDescriptor, level: usize) -> Result<NewTable> {
@@ -132,7 +131,7 @@ impl Rebuild<'_> {
             ..options.table_settings(place, false, buffers)
         };
         let builder = TableBuilder::new(file, &path, FileId(system_random_u128()), settings)?;
-        Ok(NewTable { number, created_unix_seconds: system_unix_seconds(), builder })
+        Ok(NewTable::begin(number, system_unix_seconds(), builder))
     }
 
     /// Merges all tables of each family into one level: their order is not
@@ -254,8 +253,6 @@ impl Batches {
             Kind::Delete => self.batch.delete_in(family, key),
             Kind::SingleDelete => self.batch.single_delete_in(family, key),
             Kind::RangeDelete => self.batch.delete_range_in(family, key, value),
-            // No database of this version writes these, or opens with them.
-            Kind::ValueReference => return Ok(()),
         }
         self.next = sequence + 1;
         Ok(())

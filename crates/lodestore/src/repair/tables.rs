@@ -175,6 +175,8 @@ impl Tables {
             }
             described => described?,
         };
+        // What no manifest names is merged.
+        described.check_rewritable(path)?;
         let Description { meta, order_name, family, prefix_extractor, .. } = described;
         let Some(TableFamily { id, name }) = family else {
             let mut loss = loss_of(path, "", "", &meta);

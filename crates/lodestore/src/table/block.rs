@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
+use crate::error::Undecodable;
 use crate::key::{KeyOrder, SequenceNumber, Trailer};
 use crate::sync::Arc;
 
@@ -24,12 +25,12 @@ impl Block {
         mut bytes: Arc<[u8]>,
         order: &KeyOrder,
         sequence_override: Option<SequenceNumber>,
-    ) -> Checked<Block> {
-        let layout = Layout::parse(&bytes).ok_or("a block whose parts do not fit")?;
+    ) -> Checked<Block, Undecodable> {
+        let layout = Layout::parse(&bytes).ok_or_else(|| Layout::refusal(&bytes))?;
         layout.validate(&bytes, order)?;
         if let Some(sequence) = sequence_override {
             if layout.flags & flag::UNIQUE_KEYS == 0 {
-                return Err("a table with one sequence number has a key twice");
+                return Err("a table with one sequence number has a key twice".into());
             }
             let own = Arc::get_mut(&mut bytes).expect("a decoded block is not shared yet");
             layout.override_sequences(own, sequence);

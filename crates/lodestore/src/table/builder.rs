@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 use crate::budget::Reservation;
+use crate::compatibility::Features;
 use crate::error::{Error, Result};
 use crate::fs::WritableFile;
 use crate::key::{FileId, InternalKey, Kind, Trailer, kind_of, sequence_of};
@@ -307,7 +308,8 @@ impl TableBuilder {
 
         let offset = self.out.offset();
         let witness = self.witness.value();
-        let footer = Footer { id: self.id, read_compatible: 0, witness, sections, offset };
+        let footer =
+            Footer { id: self.id, features: Features::default(), witness, sections, offset };
         self.out.buffer.extend_from_slice(&footer.encode());
         let bytes = self.out.offset();
         self.out.close()?;

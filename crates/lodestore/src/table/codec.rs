@@ -17,6 +17,7 @@ use zstd::zstd_safe::{self, CCtx, CDict, DCtx};
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_varint};
 use crate::cursor::StoredBlock;
+use crate::error::Undecodable;
 use crate::key::FileId;
 use crate::sync::Arc;
 
@@ -240,7 +241,7 @@ pub(super) fn open(
     id: FileId,
     offset: u64,
     dictionary: Option<&Dictionary>,
-) -> Checked<Arc<[u8]>, String> {
+) -> Checked<Arc<[u8]>, Undecodable> {
     let payload = check(stored, id, offset)?;
     match stored[payload.len()] {
         TYPE_NONE => Ok(with_slack(payload)),
@@ -255,7 +256,7 @@ pub(super) fn open_in_place(
     id: FileId,
     offset: u64,
     dictionary: Option<&Dictionary>,
-) -> Checked<Arc<[u8]>, String> {
+) -> Checked<Arc<[u8]>, Undecodable> {
     let stored = &buffer[..buffer.len() - (SLACK_BYTES - TRAILER_BYTES)];
     let payload = check(stored, id, offset)?;
     match stored[payload.len()] {
@@ -272,11 +273,11 @@ pub(super) fn checksum(covered: &[u8], id: FileId, offset: u64) -> u32 {
 }
 
 /// The payload of a stored block whose checksum is right.
-fn check(stored: &[u8], id: FileId, offset: u64) -> Checked<&[u8], String> {
+fn check(stored: &[u8], id: FileId, offset: u64) -> Checked<&[u8], Undecodable> {
     let (covered, checksum) = stored.split_last_chunk::<4>().ok_or("block too short")?;
     let payload = covered.split_last().ok_or("block too short")?.1;
     if crc32c(covered) ^ context(id, offset) != u32::from_le_bytes(*checksum) {
-        return Err("wrong checksum of a block".to_string());
+        return Err("wrong checksum of a block".into());
     }
     Ok(payload)
 }
@@ -298,15 +299,16 @@ fn decompress(
     kind: u8,
     payload: &[u8],
     dictionary: Option<&Dictionary>,
-) -> Checked<Arc<[u8]>, String> {
+) -> Checked<Arc<[u8]>, Undecodable> {
+    if !matches!(kind, TYPE_SNAPPY | TYPE_LZ4 | TYPE_ZSTD) {
+        return Err(Undecodable::Unknown(format!("a block compressed with codec {kind}")));
+    }
     let mut reader = Reader::new(payload);
     let raw_bytes = reader.varint().ok_or("compressed block without a length")?;
     let compressed = reader.rest();
     if !ratio_is_allowed(raw_bytes, compressed.len() as u64) {
-        return Err(format!("{} bytes claim to be {raw_bytes} decompressed", compressed.len()));
-    }
-    if !matches!(kind, TYPE_SNAPPY | TYPE_LZ4 | TYPE_ZSTD) {
-        return Err(format!("unknown compression type {kind}"));
+        let what = format!("{} bytes claim to be {raw_bytes} decompressed", compressed.len());
+        return Err(what.into());
     }
     let mut block = zeroed(raw_bytes as usize + SLACK_BYTES);
     let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
@@ -317,7 +319,7 @@ fn decompress(
         _ => decompress_zstd(compressed, out, dictionary),
     }?;
     if length as u64 != raw_bytes {
-        return Err(format!("block of {length} bytes, but {raw_bytes} were claimed"));
+        return Err(format!("block of {length} bytes, but {raw_bytes} were claimed").into());
     }
     Ok(block)
 }
@@ -395,7 +397,8 @@ mod tests {
             let mut payload = Vec::new();
             put_varint(&mut payload, u64::MAX / 2);
             payload.extend_from_slice(&[0; 100]);
-            assert!(decompress(kind, &payload, None).unwrap_err().contains("claim"));
+            let refused = decompress(kind, &payload, None).unwrap_err();
+            assert!(refused.into_text().contains("claim"));
         }
         assert!(ratio_is_allowed(DECOMPRESSED_BYTES_MAX, DECOMPRESSED_BYTES_MAX / RATIO_MAX));
         assert!(!ratio_is_allowed(DECOMPRESSED_BYTES_MAX + 1, DECOMPRESSED_BYTES_MAX));
@@ -415,11 +418,23 @@ mod tests {
     /// Bytes that no codec made are refused, not trusted.
     #[test]
     fn garbage_is_refused() {
-        for kind in [TYPE_SNAPPY, TYPE_LZ4, TYPE_ZSTD, 2, 255] {
-            assert!(decompress(kind, &[100, 0xff, 0xff, 0xff, 0xff, 3, 2, 1], None).is_err());
-            assert!(decompress(kind, &[], None).is_err());
+        for kind in [TYPE_SNAPPY, TYPE_LZ4, TYPE_ZSTD] {
+            for garbage in [&[100, 0xff, 0xff, 0xff, 0xff, 3, 2, 1][..], &[]] {
+                let refused = decompress(kind, garbage, None);
+                assert!(matches!(refused, Err(Undecodable::Corrupt(_))), "{refused:?}");
+            }
         }
         assert!(open(&[], ID, 0, None).is_err());
         assert!(open(&[1, 2, 3, 4], ID, 0, None).is_err());
+    }
+
+    /// A codec that is not known need not have a length before its bytes.
+    #[test]
+    fn a_later_codec_is_no_damage() {
+        for kind in [2, 8, 255] {
+            let refused = decompress(kind, &[], None).unwrap_err();
+            let what = format!("a block compressed with codec {kind}");
+            assert_eq!(refused, Undecodable::Unknown(what));
+        }
     }
 }

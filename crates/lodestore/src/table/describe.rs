@@ -29,7 +29,7 @@ impl Description {
     /// # Errors
     /// `Incompatible` if this build may read the table but not rewrite it.
     pub(crate) fn check_rewritable(&self, path: &Path) -> Result<()> {
-        self.footer.check_rewritable(path)
+        self.footer.features.check_writable(path)
     }
 }
 

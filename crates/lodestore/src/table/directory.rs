@@ -127,7 +127,7 @@ impl Directory {
 fn load_resident(source: &Source<'_>, order: &KeyOrder) -> Result<Directory> {
     let section = source.section(tag::INDEX)?;
     let index = Index::decode(&source.read(section)?, order)
-        .map_err(|what| Error::corruption(source.path, section.offset, what))?;
+        .map_err(|undecodable| undecodable.at(source.path, section.offset))?;
     Ok(Directory::Resident { index, filter: load_filter(source, order)? })
 }
 
@@ -150,7 +150,7 @@ fn load_partitions(source: &Source<'_>, section: &Section, order: &KeyOrder) -> 
     let partitions = Partitions::decode(&bytes, order, end.unwrap_or(0));
     partitions
         .map(Directory::Partitioned)
-        .map_err(|what| Error::corruption(source.path, section.offset, what))
+        .map_err(|undecodable| undecodable.at(source.path, section.offset))
 }
 
 fn check(

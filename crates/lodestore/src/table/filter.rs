@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 0 | 1 | kind: 1 = lines of 512 bits, hashed with XXH3-64 |
 //! | 1 | 1 | bits that each key sets |
-//! | 2 | 2 | 0 |
+//! | 2 | 2 | reserved |
 //! | 4 | 4 | lines `n`, at least 1 |
 //! | 8 | 64 n | lines of eight little-endian words |
 //!
@@ -15,6 +15,9 @@
 //! uppermost nine bits of `x * M^k`: upper three the word, lower six the bit.
 
 use crate::coding::{put_u16, put_u32};
+use crate::error::Undecodable;
+
+use super::Checked;
 
 const KIND_LINES: u8 = 1;
 const LINE_BYTES: usize = 64;
@@ -93,7 +96,7 @@ impl Filter {
     /// Decodes a section. `None` if it is of a kind that this build does not
     /// know, or if it is malformed: then every key may be there.
     pub(super) fn decode(section: &[u8]) -> Option<Filter> {
-        let (probes, lines) = header(section)?;
+        let (probes, lines) = header(section).ok()?;
         let words = |line: &[u8; LINE_BYTES]| {
             let chunks = line.as_chunks::<8>().0;
             Line(std::array::from_fn(|i| u64::from_le_bytes(chunks[i])))
@@ -144,20 +147,21 @@ pub(super) fn may_contain(section: &[u8], hash: u64) -> bool {
     for_each_bit(hash, probes, |word, bit| u64::from_le_bytes(line[word]) & bit != 0)
 }
 
-/// True if `section` is a filter that this build can ask.
-pub(super) fn is_sound(section: &[u8]) -> bool {
-    header(section).is_some()
+/// Whether `section` is a filter that this build can ask; why not, if not.
+pub(super) fn check(section: &[u8]) -> Checked<(), Undecodable> {
+    header(section).map(|_| ())
 }
 
-/// Bits that each key sets, and the lines; `None` if the section is of a kind
-/// that this build does not know, or malformed.
-fn header(section: &[u8]) -> Option<(u8, &[[u8; LINE_BYTES]])> {
-    let (header, rest) = section.split_first_chunk::<HEADER_BYTES>()?;
-    let [kind, probes, reserved @ .., a, b, c, d] = *header;
+/// Bits that each key sets, and the lines.
+fn header(section: &[u8]) -> Checked<(u8, &[[u8; LINE_BYTES]]), Undecodable> {
+    let (header, rest) = section.split_first_chunk::<HEADER_BYTES>().ok_or("a filter too short")?;
+    let [kind, probes, _, _, a, b, c, d] = *header;
+    if kind != KIND_LINES {
+        return Err(Undecodable::Unknown(format!("a filter of kind {kind}")));
+    }
     let lines = u32::from_le_bytes([a, b, c, d]) as usize;
-    let known = kind == KIND_LINES && reserved == [0; 2] && (1..=PROBES_MAX).contains(&probes);
-    let sound = known && lines > 0 && rest.len() == lines * LINE_BYTES;
-    sound.then_some((probes, rest.as_chunks().0))
+    let sound = (1..=PROBES_MAX).contains(&probes) && lines > 0 && rest.len() == lines * LINE_BYTES;
+    Ok(sound.then_some((probes, rest.as_chunks().0)).ok_or("a malformed filter")?)
 }
 
 /// Calls `each` with word and bit of every probe while it gives true.
@@ -220,10 +224,16 @@ mod tests {
         for length in 0..section.len() {
             assert!(Filter::decode(&section[..length]).is_none());
         }
-        for (position, byte) in [(0, 2), (1, 0), (1, 17), (2, 1), (4, 2), (4, 0)] {
-            let mut wrong = section.clone();
-            wrong[position] = byte;
-            assert!(Filter::decode(&wrong).is_none(), "byte {position}");
+        let with = |position: usize, byte| {
+            let mut changed = section.clone();
+            changed[position] = byte;
+            changed
+        };
+        for (position, byte) in [(0, 2), (1, 0), (1, 17), (4, 2), (4, 0)] {
+            assert!(Filter::decode(&with(position, byte)).is_none(), "byte {position}");
         }
+        assert_eq!(check(&with(1, 0)), Err("a malformed filter".into()));
+        assert_eq!(check(&with(0, 2)), Err(Undecodable::Unknown("a filter of kind 2".into())));
+        assert!(Filter::decode(&with(3, 1)).is_some(), "reserved bytes mean nothing yet");
     }
 }

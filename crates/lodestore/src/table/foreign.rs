@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::ReadableFile;
 use crate::key::{
     FileId, InternalKey, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, kind_of,
@@ -128,7 +128,8 @@ pub(super) fn load(
     let raw = read_block(file, footer.index, path)?;
     let mut places = decode_index(&raw, footer_at).map_err(at_index)?;
     shorten_reach(&mut places, order, largest).map_err(at_index)?;
-    let index = index_of(&places, order).map_err(at_index)?;
+    let index = index_of(&places, order);
+    let index = index.map_err(|undecodable| undecodable.at(path, footer.index.offset))?;
     let filters = load_filters(file, &footer, footer_at, path)?;
     Ok(Directory::Foreign { index, filters: filters.filter(|_| order.equal_means_identical()) })
 }
@@ -173,7 +174,7 @@ fn shorten_reach(places: &mut [Place], order: &KeyOrder, largest: &[u8]) -> Chec
     Ok(())
 }
 
-fn index_of(places: &[Place], order: &KeyOrder) -> Checked<Index> {
+fn index_of(places: &[Place], order: &KeyOrder) -> Checked<Index, Undecodable> {
     let mut builder = IndexBuilder::default();
     let mut data_end = 0;
     for (i, (separator, handle)) in places.iter().enumerate() {

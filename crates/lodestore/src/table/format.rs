@@ -38,17 +38,20 @@
 //! | 8 | 4 | CRC-32C of the body and of bytes 0 to 7 of the tail |
 //! | 12 | 8 | magic |
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_u16, put_u32, put_u64, put_u128};
-use crate::error::{Error, Result};
+use crate::compatibility::{Features, check_version};
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::{ReadableFile, read_full_at};
 use crate::key::FileId;
 
 const MAGIC: [u8; 8] = *b"LODETBL\x01";
 /// Raised with every change until the format is frozen; others are refused.
 const DRAFT_VERSION: u32 = 5;
+const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
 
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const TAIL_BYTES: usize = 20;
@@ -57,9 +60,6 @@ const SECTION_BYTES: usize = 28;
 /// What opening reads from the end of the file at once: enough for the footer
 /// of every table that this build writes.
 const TAIL_READ_BYTES: usize = 1024;
-
-const KNOWN_READ_COMPATIBLE: u64 = 0;
-const KNOWN_INCOMPATIBLE: u64 = 0;
 
 /// What a section holds. Unknown tags are skipped unless flagged.
 pub(super) mod tag {
@@ -73,6 +73,9 @@ pub(super) mod tag {
 
 /// Section flag: a reader that does not know the tag must not use the file.
 pub(super) const MUST_UNDERSTAND: u32 = 1;
+/// Section flags that whoever reads the section must understand; of the others
+/// nobody needs to know.
+const FLAGS_TO_UNDERSTAND: u32 = 0xffff;
 
 pub(super) fn encode_header(id: FileId) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES);
@@ -94,7 +97,7 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path)
     if reader.u32() != Some(crc32c(&header[..HEADER_BYTES - 4])) {
         return Err(Error::corruption(path, 0, "wrong checksum of the table's header"));
     }
-    check_version(version, path)?;
+    check_version(path, version, &KNOWN_VERSIONS)?;
     if FileId(found) != id {
         return Err(Error::corruption(path, 12, wrong_id(found, id)));
     }
@@ -107,19 +110,11 @@ pub(super) fn header_id(header: &[u8; HEADER_BYTES]) -> Option<FileId> {
     reader.bytes(8).filter(|magic| *magic == MAGIC)?;
     let (version, id) = (reader.u32()?, reader.u128()?);
     let is_sound = reader.u32()? == crc32c(&header[..HEADER_BYTES - 4]);
-    (is_sound && version == DRAFT_VERSION).then_some(FileId(id))
+    (is_sound && KNOWN_VERSIONS.contains(&version)).then_some(FileId(id))
 }
 
 fn wrong_id(found: u128, expected: FileId) -> String {
     format!("another table: id {:?}, but the manifest expects {expected:?}", FileId(found))
-}
-
-fn check_version(version: u32, path: &Path) -> Result<()> {
-    if version == DRAFT_VERSION {
-        return Ok(());
-    }
-    let what = format!("table format draft {version}; this build knows draft {DRAFT_VERSION}");
-    Err(Error::incompatible(path, what))
 }
 
 /// A part of the file after the blocks.
@@ -145,7 +140,7 @@ impl Section {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
     pub(super) id: FileId,
-    pub(super) read_compatible: u64,
+    pub(super) features: Features,
     pub(super) witness: u32,
     pub(super) sections: Vec<Section>,
     /// Where the footer starts: all sections end before.
@@ -156,9 +151,7 @@ impl Footer {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         put_u128(&mut out, self.id.0);
-        put_u64(&mut out, 0);
-        put_u64(&mut out, self.read_compatible);
-        put_u64(&mut out, 0);
+        self.features.encode(&mut out);
         put_u32(&mut out, self.witness);
         put_u32(&mut out, 0);
         out.extend_from_slice(&[0, 0]);
@@ -207,7 +200,7 @@ impl Footer {
         if crc32c(&footer[..body_bytes as usize + 8]) != checksum {
             return Err(corrupt("wrong checksum of the table's footer"));
         }
-        check_version(version, path)?;
+        check_version(path, version, &KNOWN_VERSIONS)?;
         Footer::decode(&footer[..body_bytes as usize], file_bytes - footer_bytes, path)
     }
 
@@ -215,18 +208,14 @@ impl Footer {
         let short = || Error::corruption(path, offset, "the table's footer ends early");
         let mut reader = Reader::new(body);
         let id = FileId(reader.u128().ok_or_else(short)?);
-        let _compatible = reader.u64().ok_or_else(short)?;
-        let read_compatible = reader.u64().ok_or_else(short)?;
-        let incompatible = reader.u64().ok_or_else(short)?;
-        if incompatible & !KNOWN_INCOMPATIBLE != 0 {
-            let what = format!("table with unknown features {incompatible:#x}");
-            return Err(Error::incompatible(path, what));
-        }
+        let features = Features::decode(&mut reader).ok_or_else(short)?;
+        features.check_readable(path)?;
         let witness = reader.u32().ok_or_else(short)?;
         let key_id = reader.u32().ok_or_else(short)?;
         let (nonce, tag) = (reader.u8().ok_or_else(short)?, reader.u8().ok_or_else(short)?);
         if key_id != 0 || nonce != 0 || tag != 0 {
-            return Err(Error::incompatible(path, format!("table encrypted under key {key_id}")));
+            let what = format!("table encrypted under key {key_id}");
+            return Err(Undecodable::Unknown(what).at(path, offset));
         }
         let count = reader.u16().ok_or_else(short)? as usize;
         if reader.rest().len() != count * SECTION_BYTES {
@@ -238,22 +227,12 @@ impl Footer {
             check_section(&section, offset, path)?;
             sections.push(section);
         }
-        Ok(Footer { id, read_compatible, witness, sections, offset })
+        Ok(Footer { id, features, witness, sections, offset })
     }
 
     /// The one section of this tag, if there is one.
     pub(super) fn section(&self, tag: u32) -> Option<&Section> {
         self.sections.iter().find(|section| section.tag == tag)
-    }
-
-    /// An error if this build may read the table but not rewrite it.
-    pub(super) fn check_rewritable(&self, path: &Path) -> Result<()> {
-        let unknown = self.read_compatible & !KNOWN_READ_COMPATIBLE;
-        if unknown == 0 {
-            return Ok(());
-        }
-        let what = format!("table with features {unknown:#x}, which can be read but not rewritten");
-        Err(Error::incompatible(path, what))
     }
 }
 
@@ -268,10 +247,14 @@ fn decode_section(reader: &mut Reader<'_>) -> Option<Section> {
 }
 
 fn check_section(section: &Section, footer_offset: u64, path: &Path) -> Result<()> {
-    let known = (tag::INDEX..=tag::DICTIONARY).contains(&section.tag);
-    if !known && section.flags & MUST_UNDERSTAND != 0 {
-        let what = format!("table with an unknown section {}", section.tag);
-        return Err(Error::incompatible(path, what));
+    let Section { tag, flags, .. } = *section;
+    let unknown = match (tag::INDEX..=tag::DICTIONARY).contains(&tag) {
+        true => flags & FLAGS_TO_UNDERSTAND & !MUST_UNDERSTAND,
+        false => flags & MUST_UNDERSTAND,
+    };
+    if unknown != 0 {
+        let what = format!("section {tag} of a table with flags {unknown:#x}");
+        return Err(Undecodable::Unknown(what).at(path, footer_offset));
     }
     let end = section.offset.checked_add(section.length);
     if section.offset < HEADER_BYTES as u64 || end.is_none_or(|end| end > footer_offset) {

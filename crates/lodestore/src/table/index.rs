@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | 0 | 4 | blocks `n` |
 //! | 4 | 1 | flags: 1 short heads, 2 suffixes, 4 wide block offsets, 8 wide suffix offsets, 16 no heads |
-//! | 5 | 3 | 0 |
+//! | 5 | 3 | reserved |
 //! | 8 | 4 | length of the prefix that all separators share, `p` |
 //! | 12 | 4 | straddlers `s` |
 //! | 16 | p | prefix |
@@ -27,6 +27,7 @@
 use std::cmp::Ordering;
 
 use crate::coding::Reader;
+use crate::error::Undecodable;
 use crate::key::{KeyOrder, Trailer, head};
 
 use super::Checked;
@@ -105,10 +106,14 @@ pub(super) struct Index {
 
 impl Index {
     /// Decodes and validates a section. Says what is wrong.
-    pub(super) fn decode(section: &[u8], order: &KeyOrder) -> Checked<Index> {
+    pub(super) fn decode(section: &[u8], order: &KeyOrder) -> Checked<Index, Undecodable> {
+        let unknown = section.get(4).map_or(0, |flags| flags & !KNOWN);
+        if unknown != 0 {
+            return Err(Undecodable::Unknown(format!("an index with flags {unknown:#04x}")));
+        }
         let index = Index::decode_parts(section).ok_or("the index's parts do not fit")?;
         if order.is_bytewise() == (index.head_bytes == 0) {
-            return Err("the index is for another kind of order");
+            return Err("the index is for another kind of order".into());
         }
         index.validate()?;
         Ok(index)
@@ -118,10 +123,7 @@ impl Index {
         let mut reader = Reader::new(section);
         let blocks = reader.u32()? as usize;
         let flags = reader.u8()?;
-        let padding = reader.bytes(3)?;
-        if flags & !KNOWN != 0 || padding != [0; 3] {
-            return None;
-        }
+        let _reserved = reader.bytes(3)?;
         let prefix_bytes = reader.u32()? as usize;
         let straddlers = reader.u32()? as usize;
         let prefix = reader.bytes(prefix_bytes)?.into();
@@ -401,6 +403,19 @@ mod tests {
         }
         let longer = [&section[..], &[0]].concat();
         assert!(Index::decode(&longer, &KeyOrder::Bytewise).is_err());
+    }
+
+    /// Flags that are not known may be anything; reserved bytes mean nothing yet.
+    #[test]
+    fn unknown_flags_are_no_damage() {
+        let mut builder = IndexBuilder::default();
+        builder.add(b"key", None, 32);
+        let mut section = builder.finish(150, true);
+        section[7] = 9;
+        assert!(Index::decode(&section, &KeyOrder::Bytewise).is_ok());
+        section[4] |= 0x40;
+        let refused = Index::decode(&section, &KeyOrder::Bytewise).unwrap_err();
+        assert_eq!(refused, Undecodable::Unknown("an index with flags 0x40".to_string()));
     }
 
     /// Blocks cost no more memory than the goal for fixed keys.

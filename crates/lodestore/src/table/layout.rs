@@ -30,6 +30,7 @@
 
 use std::cmp::Ordering;
 
+use crate::error::Undecodable;
 use crate::key::{KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber, Trailer, head};
 
 use super::Checked;
@@ -165,10 +166,21 @@ impl Layout {
         raw_bytes.checked_sub(end).is_some_and(|fill| fill < FILL_BYTES_END)
     }
 
+    /// Why [`Layout::parse`] gives nothing for `bytes`.
+    #[cold]
+    pub(super) fn refusal(bytes: &[u8]) -> Undecodable {
+        let raw = &bytes[..bytes.len() - SLACK_BYTES];
+        let flags = raw.first_chunk().map_or(0, |header: &[u8; BLOCK_HEADER_BYTES]| header[6]);
+        match flags & !flag::KNOWN {
+            0 => "a block whose parts do not fit".into(),
+            unknown => Undecodable::Unknown(format!("a block with flags {unknown:#04x}")),
+        }
+    }
+
     /// Checks what `parse` does not: every entry. Says what is wrong.
-    pub(super) fn validate(&self, bytes: &[u8], order: &KeyOrder) -> Checked<()> {
+    pub(super) fn validate(&self, bytes: &[u8], order: &KeyOrder) -> Checked<(), Undecodable> {
         if !order.is_bytewise() && (self.head_bytes != 0 || self.prefix_bytes != 0) {
-            return Err("a block with divided keys under an order that is not bytewise");
+            return Err("a block with divided keys under an order that is not bytewise".into());
         }
         let offsets = [
             (flag::SUFFIXES_FIXED, self.suffix_offsets_at),
@@ -176,11 +188,11 @@ impl Layout {
         ];
         for (fixed, at) in offsets {
             if self.flags & fixed == 0 && !self.offsets_ascend(bytes, at) {
-                return Err("offsets in a block that do not ascend");
+                return Err("offsets in a block that do not ascend".into());
             }
         }
         if bytes[self.end..bytes.len() - SLACK_BYTES].iter().any(|&byte| byte != 0) {
-            return Err("a block that is filled up with something");
+            return Err("a block that is filled up with something".into());
         }
         self.validate_short_heads(bytes)?;
         self.validate_trailers(bytes)
@@ -220,22 +232,26 @@ impl Layout {
         Ok(())
     }
 
-    fn validate_trailers(&self, bytes: &[u8]) -> Checked<()> {
-        // Range deletes have their own section.
+    fn validate_trailers(&self, bytes: &[u8]) -> Checked<(), Undecodable> {
         let is_known =
-            |&kind: &u8| Kind::from_byte(kind).is_some_and(|kind| kind != Kind::RangeDelete);
-        let known = match self.flags & flag::ONE_KIND {
-            0 => bytes[self.kinds_at..self.kinds_at + self.count].iter().all(is_known),
-            _ => is_known(&self.kind),
+            |kind: u8| Kind::from_byte(kind).is_some_and(|kind| kind != Kind::RangeDelete);
+        let kinds = match self.flags & flag::ONE_KIND {
+            0 => &bytes[self.kinds_at..self.kinds_at + self.count],
+            _ => std::slice::from_ref(&self.kind),
         };
-        known.then_some(()).ok_or("an entry of a kind that blocks do not have")?;
+        if let Some(&kind) = kinds.iter().find(|kind| !is_known(**kind)) {
+            return Err(match Kind::from_byte(kind) {
+                Some(_) => "a range delete among entries: these have a section".into(),
+                None => Undecodable::Unknown(format!("an entry of kind {kind:#04x}")),
+            });
+        }
         // The largest delta is below 2^56, so that no sum overflows.
         let largest = match self.sequence_bytes {
             0 => 0,
             _ => (0..self.count).map(|i| self.sequence_delta(bytes, i)).max().unwrap_or(0),
         };
         let in_range = self.sequence_min <= SEQUENCE_MAX - largest;
-        in_range.then_some(()).ok_or("a sequence number out of range")
+        Ok(in_range.then_some(()).ok_or("a sequence number out of range")?)
     }
 
     /// Makes `sequence` the sequence number of every entry.

@@ -10,14 +10,6 @@ pub(crate) enum TableFormat {
     #[default]
     Native = 0,
     LevelDb = 1,
-    RocksDb = 2,
-}
-
-/// A reference from a table into a value file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ValueFileUse {
-    pub(crate) number: u64,
-    pub(crate) bytes: u64,
 }
 
 /// One table, as the manifest records it.
@@ -32,8 +24,6 @@ pub(crate) struct TableMeta {
     /// CRC-32C over the file's block checksums in order, as the footer has it.
     pub(crate) checksum: u32,
     pub(crate) format: TableFormat,
-    /// Which of the database's directories holds it: 0 is its own.
-    pub(crate) path_id: u32,
     /// First and last entry. Range deletes count too; where one reaches behind
     /// the last entry, its end stands with `TRAILER_NEWEST`: it is a bound, and
     /// no key of the table.
@@ -45,8 +35,10 @@ pub(crate) struct TableMeta {
     /// If set, every entry and range delete counts as having this sequence
     /// number, whatever the file says (ingested).
     pub(crate) sequence_override: Option<SequenceNumber>,
-    /// When its data was first written, in seconds since 1970; 0: not known.
+    /// When its file was written, in seconds since 1970; 0: not known.
     pub(crate) created_unix_seconds: u64,
+    /// Its oldest tombstone may be from then; 0: it has none, or it is not known.
+    pub(crate) tombstones_unix_seconds: u64,
     pub(crate) entries: u64,
     /// Deletes and single deletes among them.
     pub(crate) tombstones: u64,
@@ -55,14 +47,26 @@ pub(crate) struct TableMeta {
     /// Length of all keys and of all values, before compression.
     pub(crate) key_bytes: u64,
     pub(crate) value_bytes: u64,
-    /// Value files that its entries refer to.
-    pub(crate) value_files: Vec<ValueFileUse>,
+    /// Fields of later builds that need not be known here, as the manifest has them.
+    pub(crate) unknown: Vec<u8>,
 }
 
 impl TableMeta {
     /// The highest sequence number that something in the table counts as having.
     pub(crate) fn newest_sequence(&self) -> SequenceNumber {
         self.sequence_override.unwrap_or(self.sequence_max)
+    }
+
+    /// True if something in it deletes.
+    pub(crate) fn has_tombstones(&self) -> bool {
+        self.tombstones > 0 || self.range_tombstones > 0
+    }
+
+    /// The same table, written at `created`; its tombstones, if there are any, may
+    /// be from `tombstones` on.
+    pub(crate) fn dated(self, created: u64, tombstones: u64) -> TableMeta {
+        let tombstones_unix_seconds = if self.has_tombstones() { tombstones } else { 0 };
+        TableMeta { created_unix_seconds: created, tombstones_unix_seconds, ..self }
     }
 
     /// The same table with `sequence` as the number of everything in it.

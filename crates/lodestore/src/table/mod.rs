@@ -78,6 +78,8 @@ mod tests;
 #[cfg(test)]
 mod damage_tests;
 #[cfg(test)]
+mod newer_tests;
+#[cfg(test)]
 mod dictionary_tests;
 #[cfg(test)]
 mod prefix_tests;

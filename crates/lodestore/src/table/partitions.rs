@@ -24,6 +24,7 @@
 
 use crate::cache::BlockKind;
 use crate::coding::{Reader, put_u32, put_u64};
+use crate::error::Undecodable;
 use crate::key::{KeyOrder, Trailer};
 
 use super::Checked;
@@ -50,13 +51,18 @@ pub(super) struct Partitions {
 impl Partitions {
     /// Decodes and validates a section of a table whose sections start at
     /// `end`. Says what is wrong.
-    pub(super) fn decode(section: &[u8], order: &KeyOrder, end: u64) -> Checked<Partitions> {
+    pub(super) fn decode(
+        section: &[u8],
+        order: &KeyOrder,
+        end: u64,
+    ) -> Checked<Partitions, Undecodable> {
         let mut reader = Reader::new(section);
         let short = "the list of partitions ends early";
         let count = reader.u32().ok_or(short)? as usize;
         let flags = reader.u32().ok_or(short)?;
-        if flags & !FILTERS != 0 {
-            return Err("partitions with unknown flags");
+        let unknown = flags & !FILTERS;
+        if unknown != 0 {
+            return Err(Undecodable::Unknown(format!("partitions with flags {unknown:#x}")));
         }
         let firsts = reader.bytes(4 * (count + 1)).ok_or(short)?.as_chunks::<4>().0;
         let first_blocks = firsts.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
@@ -68,7 +74,7 @@ impl Partitions {
             }
         };
         if filter_offsets.is_some() && !order.equal_means_identical() {
-            return Err("a filter under an order that calls different keys equal");
+            return Err("a filter under an order that calls different keys equal".into());
         }
         let top = Index::decode(reader.rest(), order)?;
         let partitions = Partitions { top, first_blocks, filter_offsets };

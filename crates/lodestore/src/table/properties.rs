@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::coding::{Reader, put_slice, put_varint};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::key::{
     InternalKey, KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, Trailer, trailer,
 };
@@ -129,8 +129,8 @@ impl Properties {
             let unknown =
                 decoded.ok_or_else(|| Error::corruption(path, offset, "bad properties"))?;
             if let Some(number) = unknown {
-                let what = format!("table with an unknown property {number}");
-                return Err(Error::incompatible(path, what));
+                let what = format!("property {number} of a table");
+                return Err(Undecodable::Unknown(what).at(path, offset));
             }
         }
         if properties.sequence_max > SEQUENCE_MAX {

@@ -12,7 +12,7 @@ use std::{fmt, io};
 use crate::budget::Charge;
 use crate::cache::{BlockKind, Cache};
 use crate::cursor::StoredBlock;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::{ReadRequest, ReadableFile};
 use crate::key::{FileId, KeyOrder, SequenceNumber, TRAILER_NEWEST};
 use crate::prefix::PrefixExtractor;
@@ -134,9 +134,6 @@ impl Table {
         match meta.format {
             TableFormat::Native => Table::open_native(file, path, meta, order, cache_file),
             TableFormat::LevelDb => Table::open_leveldb(file, path, meta, order, cache_file),
-            TableFormat::RocksDb => {
-                Err(Error::incompatible(&path, "a table of RocksDB, which this build cannot read"))
-            }
         }
     }
 
@@ -218,7 +215,7 @@ impl Table {
     /// An error if this build may read the table but must not rewrite it.
     pub(crate) fn check_rewritable(&self) -> Result<()> {
         match &self.origin {
-            Origin::Native { footer, .. } => footer.check_rewritable(&self.path),
+            Origin::Native { footer, .. } => footer.features.check_writable(&self.path),
             Origin::LevelDb => Ok(()),
         }
     }
@@ -278,39 +275,43 @@ impl Table {
         &self,
         wanted: BlockRef,
         stored: &[u8],
-    ) -> Checked<Arc<[u8]>, String> {
+    ) -> Checked<Arc<[u8]>, Undecodable> {
         match &self.origin {
             Origin::Native { dictionary, .. } => {
                 codec::open(stored, self.id, wanted.place.offset, dictionary.as_ref())
             }
-            Origin::LevelDb => foreign::open_block(stored, &self.order).map_err(str::to_string),
+            Origin::LevelDb => Ok(foreign::open_block(stored, &self.order)?),
         }
     }
 
-    fn validate(&self, wanted: BlockRef, bytes: Checked<Arc<[u8]>, String>) -> Result<Block> {
-        let block = bytes.and_then(|bytes| self.validated(wanted, bytes).map_err(str::to_string));
-        match block {
+    fn validate(&self, wanted: BlockRef, bytes: Checked<Arc<[u8]>, Undecodable>) -> Result<Block> {
+        match bytes.and_then(|bytes| self.validated(wanted, bytes)) {
             Err(_) if wanted.kind == BlockKind::Filter => {
                 Ok(Block::from_cache(wanted.index, Arc::from([])))
             }
-            Err(what) => Err(Error::corruption(&self.path, wanted.place.offset, what)),
+            Err(undecodable) => Err(undecodable.at(&self.path, wanted.place.offset)),
             Ok(block) => Ok(block),
         }
     }
 
     /// [`Table::decode_block`] behind the codec, strict with filters too.
-    pub(super) fn validated(&self, wanted: BlockRef, bytes: Arc<[u8]>) -> Checked<Block> {
+    pub(super) fn validated(
+        &self,
+        wanted: BlockRef,
+        bytes: Arc<[u8]>,
+    ) -> Checked<Block, Undecodable> {
         let BlockRef { kind, index, .. } = wanted;
         match (kind, &self.directory) {
             (BlockKind::Data, _) => Block::new(index, bytes, &self.order, self.sequence_override),
             (BlockKind::Filter, _) => {
-                let is_sound = filter::is_sound(&bytes[..bytes.len() - SLACK_BYTES]);
-                is_sound.then(|| Block::from_cache(index, bytes)).ok_or("a malformed filter")
+                filter::check(&bytes[..bytes.len() - SLACK_BYTES])?;
+                Ok(Block::from_cache(index, bytes))
             }
             (BlockKind::Index, Directory::Partitioned(partitions)) => {
                 let block = Block::new(index, bytes, &self.order, None)?;
                 let may_straddle = self.sequence_override.is_none();
-                partitions.check(index, &block, may_straddle).map(|()| block)
+                partitions.check(index, &block, may_straddle)?;
+                Ok(block)
             }
             (BlockKind::Index, Directory::Resident { .. } | Directory::Foreign { .. }) => {
                 unreachable!("a resident index has no partitions")

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::checksum::{Crc32c, context};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, KeyOrder, SequenceNumber, Trailer, sequence_of};
 use crate::leveldb::salvage::{self as leveldb, Gap};
@@ -16,6 +16,7 @@ use crate::leveldb::split_key;
 use crate::range_deletes::Fragments;
 use crate::sync::Arc;
 
+use super::Checked;
 use super::block::Block;
 use super::codec;
 use super::dictionary::Dictionary;
@@ -24,6 +25,7 @@ use super::index::Index;
 use super::meta::{TableFormat, TableMeta};
 use super::partitions::Partitions;
 use super::range_section;
+use super::reader::BlockIndex;
 
 /// The end of a block that no index knows is looked for in so many bytes.
 const PROBED_BYTES_MAX: u64 = 4 << 20;
@@ -59,7 +61,8 @@ pub(crate) fn stated_id(file: &dyn ReadableFile, path: &Path) -> Option<FileId> 
 /// `visit`, in order.
 ///
 /// # Errors
-/// `Io`; what `visit` returns. Damage is no error.
+/// `Io`; `Incompatible` for what only a later build can read; what `visit`
+/// returns. Damage is no error.
 pub(crate) fn salvage(
     file: &dyn ReadableFile,
     path: &Path,
@@ -87,7 +90,15 @@ pub(crate) fn salvage(
             None => source.probe(at, end)?,
         };
         let block = match next {
-            Some(next) => source.block(at, next, meta, dictionary.as_ref())?,
+            Some(next) => {
+                let bytes = match source.decoded(at, next, dictionary.as_ref()) {
+                    // Of so many places as are probed, one may have a right
+                    // checksum by chance: then any codec.
+                    Err(Error::Incompatible { .. }) if known.is_none() => None,
+                    bytes => bytes?,
+                };
+                source.block(0, at, bytes, meta.sequence_override)?
+            }
             None => None,
         };
         match block {
@@ -140,11 +151,12 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A section's bytes; `None` if it is not there or damaged.
-    fn section(&self, tag: u32) -> Result<Option<Vec<u8>>> {
+    /// Where a section is, and its bytes; `None` if it is not there or damaged.
+    fn section(&self, tag: u32) -> Result<Option<(u64, Vec<u8>)>> {
         let section = self.footer.as_ref().and_then(|footer| footer.section(tag));
         let Some(section) = section else { return Ok(None) };
-        readable(format::read_section(self.file, section, self.id, self.path))
+        let bytes = readable(format::read_section(self.file, section, self.id, self.path))?;
+        Ok(bytes.map(|bytes| (section.offset, bytes)))
     }
 
     /// Where blocks of entries begin and end, as far as the index says it; and
@@ -159,14 +171,17 @@ impl Source<'_> {
     fn stated_places(&self, length: u64) -> Result<(BTreeMap<u64, u64>, u64)> {
         let sections = self.footer.iter().flat_map(|footer| &footer.sections);
         let end = sections.map(|section| section.offset).min().unwrap_or(length);
-        if let Some(bytes) = self.section(tag::PARTITIONS)? {
-            let Ok(partitions) = Partitions::decode(&bytes, self.order, end) else {
+        if let Some((at, bytes)) = self.section(tag::PARTITIONS)? {
+            let partitions = Partitions::decode(&bytes, self.order, end);
+            let Some(partitions) = self.sound(partitions, at)? else {
                 return Ok((BTreeMap::new(), end));
             };
             return Ok((self.places_in(&partitions)?, partitions.data_end()));
         }
-        let Some(bytes) = self.section(tag::INDEX)? else { return Ok((BTreeMap::new(), end)) };
-        let Ok(index) = Index::decode(&bytes, self.order) else {
+        let Some((at, bytes)) = self.section(tag::INDEX)? else {
+            return Ok((BTreeMap::new(), end));
+        };
+        let Some(index) = self.sound(Index::decode(&bytes, self.order), at)? else {
             return Ok((BTreeMap::new(), end));
         };
         let place = |i| (index.block_offset(i), index.block_offset(i + 1));
@@ -181,7 +196,7 @@ impl Source<'_> {
             let place = partitions.index_ref(partition).place;
             let end = place.offset + place.stored_bytes as u64;
             let bytes = self.decoded(place.offset, end, dictionary.as_ref())?;
-            let block = bytes.and_then(|b| Block::new(partition, b, self.order, None).ok());
+            let block = self.block(partition, place.offset, bytes, None)?;
             let sound = block.filter(|b| partitions.check(partition, b, true).is_ok());
             let Some(block) = sound else { continue };
             let layout = block.layout();
@@ -195,7 +210,7 @@ impl Source<'_> {
 
     fn dictionary(&self) -> Result<Option<Dictionary>> {
         let section = self.section(tag::DICTIONARY)?;
-        Ok(section.and_then(|bytes| Dictionary::decode(&bytes).ok()))
+        Ok(section.and_then(|(_, bytes)| Dictionary::decode(&bytes).ok()))
     }
 
     /// `None` if they are damaged, or fewer than there were.
@@ -204,7 +219,7 @@ impl Source<'_> {
             return Ok(Some(Fragments::default()));
         }
         let section = self.section(tag::RANGE_DELETES)?;
-        let deletes = section.and_then(|bytes| range_section::decode(&bytes, self.order).ok());
+        let deletes = section.and_then(|(_, bytes)| range_section::decode(&bytes, self.order).ok());
         let deletes = deletes.filter(|deletes| deletes.count() == meta.range_tombstones);
         let deletes = match meta.sequence_override {
             Some(sequence) => deletes.and_then(|deletes| deletes.with_sequence(sequence)),
@@ -243,20 +258,30 @@ impl Source<'_> {
         dictionary: Option<&Dictionary>,
     ) -> Result<Option<Arc<[u8]>>> {
         let mut stored = vec![0; (end - at) as usize];
-        let read = readable(format::read_at(self.file, at, &mut stored, self.path))?;
-        Ok(read.and_then(|()| codec::open(&stored, self.id, at, dictionary).ok()))
+        if readable(format::read_at(self.file, at, &mut stored, self.path))?.is_none() {
+            return Ok(None);
+        }
+        self.sound(codec::open(&stored, self.id, at, dictionary), at)
     }
 
-    /// The block of entries there; `None` if it is damaged, or none.
+    /// The block whose decoded bytes these are; `None` if it is damaged, or none.
     fn block(
         &self,
+        index: BlockIndex,
         at: u64,
-        end: u64,
-        meta: &TableMeta,
-        dictionary: Option<&Dictionary>,
+        bytes: Option<Arc<[u8]>>,
+        sequence_override: Option<SequenceNumber>,
     ) -> Result<Option<Block>> {
-        let bytes = self.decoded(at, end, dictionary)?;
-        Ok(bytes.and_then(|b| Block::new(0, b, self.order, meta.sequence_override).ok()))
+        let Some(bytes) = bytes else { return Ok(None) };
+        self.sound(Block::new(index, bytes, self.order, sequence_override), at)
+    }
+
+    /// What was decoded at `at`; `None` if it is damaged.
+    ///
+    /// # Errors
+    /// `Incompatible` if only a later build knows it.
+    fn sound<T>(&self, decoded: Checked<T, Undecodable>, at: u64) -> Result<Option<T>> {
+        readable(decoded.map_err(|undecodable| undecodable.at(self.path, at)))
     }
 }
 

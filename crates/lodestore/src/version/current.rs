@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::checksum::crc32c;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Undecodable};
 use crate::filename::{self, FileKind};
 use crate::fs::{self, Fs};
 use crate::key::FileId;
@@ -64,7 +64,7 @@ pub(crate) fn read(fs: &dyn Fs, directory: &Path) -> Result<Option<Current>> {
         return Err(Error::corruption(&path, 0, "it is too long to name a manifest"));
     }
     let bytes = fs::read_all(fs, &path).map_err(|error| Error::io(&path, "read", error))?;
-    parse(&bytes).map(Some).map_err(|what| Error::corruption(&path, 0, what))
+    parse(&bytes).map(Some).map_err(|undecodable| undecodable.at(&path, 0))
 }
 
 fn line(number: u64, id: FileId) -> String {
@@ -72,26 +72,30 @@ fn line(number: u64, id: FileId) -> String {
     format!("{start} {:08x}\n", crc32c(start.as_bytes()))
 }
 
-fn parse(bytes: &[u8]) -> std::result::Result<Current, &'static str> {
+fn parse(bytes: &[u8]) -> std::result::Result<Current, Undecodable> {
     if bytes.is_empty() {
-        return Err("it is empty");
+        return Err("it is empty".into());
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "it is no text")?;
     let text = text.strip_suffix('\n').ok_or("its line does not end")?;
     let words: Vec<&str> = text.split(' ').collect();
     let Some(FileKind::Manifest(number)) = filename::parse(words[0]) else {
-        return Err("it does not begin with a manifest's name");
+        return Err("it does not begin with a manifest's name".into());
     };
-    let &[_, id, _] = &words[..] else {
+    let &[_, id, _, ref more @ ..] = &words[..] else {
         let alone = words.len() == 1;
-        return if alone { Ok(Current::NameAlone { number }) } else { Err("it is malformed") };
+        return if alone { Ok(Current::NameAlone { number }) } else { Err("it is cut off".into()) };
     };
     let id = u128::from_str_radix(id, 16).map_err(|_| "the manifest's id is malformed")?;
     // Comparing with the line that we would write covers checksum and form.
-    if text != line(number, FileId(id)).trim_end() {
-        return Err("its checksum is wrong");
+    let ours = line(number, FileId(id));
+    match text.strip_prefix(ours.trim_end()) {
+        Some("") => Ok(Current::Ours { number, id: FileId(id) }),
+        Some(_) if !more.is_empty() => {
+            Err(Undecodable::Unknown(format!("a line of {} words", words.len())))
+        }
+        _ => Err("its checksum is wrong".into()),
     }
-    Ok(Current::Ours { number, id: FileId(id) })
 }
 
 #[cfg(test)]
@@ -114,6 +118,18 @@ mod tests {
                 }
                 assert!(parse(&good[..place]).is_err());
             }
+        }
+    }
+
+    /// More words behind the checksum are a later build's; behind a wrong one they
+    /// are damage.
+    #[test]
+    fn a_line_of_more_words_is_a_later_builds() {
+        let ours = line(7, FileId(1));
+        let longer = format!("{} word\n", ours.trim_end());
+        assert!(matches!(parse(longer.as_bytes()), Err(Undecodable::Unknown(_))));
+        for damaged in [longer.replace("07 ", "08 "), ours.replace('\n', "0\n")] {
+            assert!(matches!(parse(damaged.as_bytes()), Err(Undecodable::Corrupt(_))), "{damaged}");
         }
     }
 

@@ -21,19 +21,20 @@
 //! | 2 | yes | name: UTF-8 |
 //! | 3 | yes | name of the comparator: UTF-8 |
 //! | 4 | yes | name of the merge operator: UTF-8, if it has one |
-//! | 5 | yes | name of the prefix extractor: UTF-8, if it has one |
-//! | 6 | yes | bytes of a timestamp at the end of each key: varint, 0 if absent |
+//! | 5 | no | name of the prefix extractor: UTF-8, if it has one |
 //!
 //! Whatever the order of the fields, an edit means: families are created,
 //! then tables deleted, then tables added, then families dropped.
 
 use crate::coding::{Reader, put_u64, put_varint};
+use crate::error::Undecodable;
 use crate::key::{InternalKey, SequenceNumber};
 use crate::table::meta::TableMeta;
 use crate::version::field::{
-    Fields, Undecodable, corrupt, number, optional, put_bytes, put_number, required, set_once,
+    Fields, corrupt, keep_unknown, number, optional, put_bytes, put_number, required, set_once,
     skip_unknown, text,
 };
+use crate::version::levels::LEVELS;
 use crate::version::table_field;
 use crate::wal::DurableLog;
 
@@ -52,8 +53,7 @@ const FAMILY_ID: u64 = required(1);
 const FAMILY_NAME: u64 = required(2);
 const FAMILY_COMPARATOR: u64 = required(3);
 const FAMILY_MERGE_OPERATOR: u64 = required(4);
-const FAMILY_PREFIX_EXTRACTOR: u64 = required(5);
-const FAMILY_TIMESTAMP_BYTES: u64 = required(6);
+const FAMILY_PREFIX_EXTRACTOR: u64 = optional(5);
 
 /// What the database knows of a family for ever.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub(crate) struct FamilyDescriptor {
     pub(crate) merge_operator: Option<String>,
     /// The name of what maps its keys to prefixes.
     pub(crate) prefix_extractor: Option<String>,
-    /// Bytes of a timestamp at the end of each user key.
-    pub(crate) timestamp_bytes: u32,
+    /// Fields of later builds that need not be known here, as they are stored.
+    pub(crate) unknown: Vec<u8>,
 }
 
 /// Where the next compaction of a level should begin.
@@ -215,9 +215,7 @@ impl FamilyDescriptor {
         if let Some(name) = &self.prefix_extractor {
             put_bytes(out, FAMILY_PREFIX_EXTRACTOR, name.as_bytes());
         }
-        if self.timestamp_bytes != 0 {
-            put_number(out, FAMILY_TIMESTAMP_BYTES, u64::from(self.timestamp_bytes));
-        }
+        out.extend_from_slice(&self.unknown);
     }
 
     fn decode(bytes: &[u8]) -> Result<FamilyDescriptor, Undecodable> {
@@ -237,8 +235,7 @@ impl FamilyDescriptor {
                 FAMILY_PREFIX_EXTRACTOR => {
                     family.prefix_extractor = Some(text(body, "a prefix extractor's name")?);
                 }
-                FAMILY_TIMESTAMP_BYTES => family.timestamp_bytes = whole_u32(body)?,
-                unknown => skip_unknown(unknown, "a family")?,
+                unknown => keep_unknown(unknown, body, "a family", &mut family.unknown)?,
             }
         }
         let missing = |what| move || corrupt(format!("a family without {what}"));
@@ -288,15 +285,25 @@ fn whole_u32(body: &[u8]) -> Result<u32, Undecodable> {
     u32::try_from(value).map_err(|_| corrupt(format!("{value} in a family is too large")))
 }
 
-/// A level. How many there are is checked where the edit is applied.
+/// A level that this build has.
 fn level(rest: &mut Reader<'_>) -> Result<usize, Undecodable> {
     let level = varint(rest)?;
-    usize::try_from(level).map_err(|_| corrupt(format!("level {level} is too large")))
+    match usize::try_from(level) {
+        Ok(known) if known < LEVELS => Ok(known),
+        _ => Err(Undecodable::Unknown(format!("level {level} of {LEVELS} levels"))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A field of a later build.
+    fn hint(number: u64) -> Vec<u8> {
+        let mut field = Vec::new();
+        put_bytes(&mut field, optional(number), b"hint");
+        field
+    }
 
     fn full() -> VersionEdit {
         let family = FamilyDescriptor {
@@ -305,7 +312,7 @@ mod tests {
             comparator: "c".into(),
             merge_operator: Some("m".into()),
             prefix_extractor: Some(String::new()),
-            timestamp_bytes: 8,
+            unknown: hint(77),
         };
         let plain = FamilyDescriptor { comparator: "c".into(), ..FamilyDescriptor::default() };
         let after = Some(InternalKey::new(b"", 0));
@@ -341,10 +348,29 @@ mod tests {
     fn fields_of_later_programs_are_skipped_or_refused() {
         let mut bytes = Vec::new();
         full().encode(&mut bytes);
-        put_bytes(&mut bytes, optional(1_000), b"hint");
+        bytes.extend(hint(1_000));
         assert_eq!(VersionEdit::decode(&bytes), Ok(full()));
         put_bytes(&mut bytes, required(1_001), b"law");
         assert!(matches!(VersionEdit::decode(&bytes), Err(Undecodable::Unknown(_))));
+        let mut family = Vec::new();
+        full().families_created[0].encode(&mut family);
+        put_number(&mut family, required(6), 8);
+        let timestamps = FamilyDescriptor::decode(&family);
+        assert!(matches!(timestamps, Err(Undecodable::Unknown(_))), "{timestamps:?}");
+    }
+
+    /// Deeper levels are a later program's, not damage.
+    #[test]
+    fn levels_that_are_not_known_are_refused_as_such() {
+        for (level, is_known) in [(LEVELS as u8 - 1, true), (LEVELS as u8, false), (100, false)] {
+            let mut bytes = Vec::new();
+            put_bytes(&mut bytes, TABLE_DELETED, &[0, level, 2]);
+            match VersionEdit::decode(&bytes) {
+                Ok(_) => assert!(is_known, "{level}"),
+                Err(Undecodable::Unknown(what)) if !is_known => assert!(what.contains("level")),
+                other => panic!("level {level}: {other:?}"),
+            }
+        }
     }
 
     /// Hostile bytes give an error or an edit; they never panic or allocate

@@ -7,31 +7,11 @@
 //! | body | length | depends on the tag |
 //!
 //! A program that meets an unknown tag skips the field if the lowest bit is
-//! clear, and refuses the file as `Incompatible` if it is set.
-
-use std::path::Path;
+//! clear, and refuses the file as `Incompatible` if it is set. Skipped fields of
+//! what lasts, of families and tables, are written again with it.
 
 use crate::coding::{Reader, put_slice, put_varint, varint_bytes};
-use crate::error::Error;
-
-/// Why bytes could not be decoded; the caller knows the file and the offset.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Undecodable {
-    /// The bytes contradict the format.
-    Corrupt(String),
-    /// A program that knows more has written them.
-    Unknown(String),
-}
-
-impl Undecodable {
-    /// The error for bytes at `offset` of `path`.
-    pub(crate) fn at(self, path: &Path, offset: u64) -> Error {
-        match self {
-            Undecodable::Corrupt(what) => Error::corruption(path, offset, what),
-            Undecodable::Unknown(what) => Error::incompatible(path, what),
-        }
-    }
-}
+use crate::error::Undecodable;
 
 /// An [`Undecodable::Corrupt`].
 pub(crate) fn corrupt(what: impl Into<String>) -> Undecodable {
@@ -94,6 +74,18 @@ pub(crate) fn skip_unknown(tag: u64, within: &str) -> Result<(), Undecodable> {
     }
     let number = tag >> 1;
     Err(Undecodable::Unknown(format!("field {number} of {within} is not known to this build")))
+}
+
+/// Keeps a field whose tag is not known, to be written again, or refuses the file.
+pub(crate) fn keep_unknown(
+    tag: u64,
+    body: &[u8],
+    within: &str,
+    kept: &mut Vec<u8>,
+) -> Result<(), Undecodable> {
+    skip_unknown(tag, within)?;
+    put_bytes(kept, tag, body);
+    Ok(())
 }
 
 /// The varint that a body consists of.

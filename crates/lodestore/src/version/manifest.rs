@@ -38,7 +38,7 @@ use crate::version::edit::VersionEdit;
 use crate::version::state::State;
 
 pub(crate) use recover::{
-    Recovered, current_path, is_ours, read_identity, read_manifest, recover, refuse_foreign,
+    Recovered, current_path, is_ours, read_header, read_manifest, recover, refuse_foreign,
 };
 
 /// The group goes on in the next record.
@@ -149,7 +149,7 @@ impl Manifest {
         more: &[Group<'_>],
     ) -> Result<Manifest> {
         let mut file = fs.create(path).map_err(|error| Error::io(path, "create", error))?;
-        let header = header::Header::of(&identity).encode();
+        let header = header::Header::of(&identity, state.features).encode();
         file.append(&header).map_err(|error| Error::io(path, "append", error))?;
         let writer = RecordWriter::new(fs, path, file, identity.id, header.len() as u64);
         let mut manifest = Manifest { writer, identity, checkpoint_bytes: 0, broken: None };

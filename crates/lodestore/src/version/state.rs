@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coding::COUNTER_MAX;
+use crate::compatibility::Features;
 use crate::key::{InternalKey, SequenceNumber};
 use crate::table::meta::TableMeta;
 use crate::version::edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
@@ -29,6 +30,8 @@ pub(crate) struct FamilyState {
 /// The durable description of the database.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
+    /// Those of the database's files, and of builds that wrote to it before.
+    pub(crate) features: Features,
     pub(crate) families: BTreeMap<u32, FamilyState>,
     /// Their names, so that each new one is not compared with all of them.
     names: BTreeSet<String>,
@@ -48,6 +51,7 @@ impl Default for State {
     /// A database without families; file numbers begin at 1.
     fn default() -> State {
         State {
+            features: Features::default(),
             families: BTreeMap::new(),
             names: BTreeSet::new(),
             next_file_number: 1,
@@ -59,6 +63,11 @@ impl Default for State {
 }
 
 impl State {
+    /// A database of these features, without families.
+    pub(crate) fn with(features: Features) -> State {
+        State { features, ..State::default() }
+    }
+
     /// Makes the change that `edit` describes.
     ///
     /// # Errors
@@ -118,8 +127,8 @@ impl State {
         Ok(())
     }
 
-    /// Edits that make this state out of nothing: the counters first, then one
-    /// edit a family.
+    /// Edits that make this state out of nothing, but for the features: the counters
+    /// first, then one edit a family.
     pub(crate) fn to_checkpoint(&self) -> Vec<VersionEdit> {
         let counters = VersionEdit {
             next_file_number: Some(self.next_file_number),

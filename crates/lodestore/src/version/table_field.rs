@@ -7,26 +7,25 @@
 //! | 3 | yes | length of the file: varint |
 //! | 4 | yes | checksum: 4 bytes |
 //! | 5 | yes | format: varint, 0 if absent (native) |
-//! | 6 | yes | path id: varint, 0 if absent |
 //! | 7 | yes | smallest entry: trailer (8 bytes), user key |
 //! | 8 | yes | largest entry: the same |
 //! | 9 | yes | lowest sequence number: varint, 0 if absent |
 //! | 10 | yes | highest sequence number: varint, 0 if absent |
 //! | 11 | yes | sequence number of every entry and range delete: varint, only for ingested tables |
-//! | 12 | no | seconds since 1970 when its data was first written: varint |
+//! | 12 | no | seconds since 1970 when the file was written: varint |
 //! | 13 | no | entries: varint |
 //! | 14 | no | deletes among them: varint |
 //! | 15 | yes | range tombstones: varint, 0 if absent |
 //! | 16 | no | bytes of keys: varint |
 //! | 17 | no | bytes of values: varint |
-//! | 18 | yes | a value file in use: number, bytes (varints); once for each |
+//! | 19 | no | seconds since 1970 from which the oldest tombstone may be: varint |
 
-use crate::coding::{Reader, put_u64, put_varint};
+use crate::coding::{Reader, put_u64};
+use crate::error::Undecodable;
 use crate::key::{FileId, InternalKey, SEQUENCE_MAX};
-use crate::table::meta::{TableFormat, TableMeta, ValueFileUse};
+use crate::table::meta::{TableFormat, TableMeta};
 use crate::version::field::{
-    Fields, Undecodable, corrupt, number, optional, put_bytes, put_number, required, set_once,
-    skip_unknown,
+    Fields, corrupt, keep_unknown, number, optional, put_bytes, put_number, required, set_once,
 };
 
 const NUMBER: u64 = required(1);
@@ -34,7 +33,6 @@ const ID: u64 = required(2);
 const BYTES: u64 = required(3);
 const CHECKSUM: u64 = required(4);
 const FORMAT: u64 = required(5);
-const PATH_ID: u64 = required(6);
 const SMALLEST: u64 = required(7);
 const LARGEST: u64 = required(8);
 const SEQUENCE_LOWEST: u64 = required(9);
@@ -46,7 +44,7 @@ const TOMBSTONES: u64 = optional(14);
 const RANGE_TOMBSTONES: u64 = required(15);
 const KEY_BYTES: u64 = optional(16);
 const VALUE_BYTES: u64 = optional(17);
-const VALUE_FILE: u64 = required(18);
+const TOMBSTONES_FROM: u64 = optional(19);
 
 /// Appends the fields of `meta`. Numbers that are zero are left out.
 pub(crate) fn encode(meta: &TableMeta, out: &mut Vec<u8>) {
@@ -61,7 +59,6 @@ pub(crate) fn encode(meta: &TableMeta, out: &mut Vec<u8>) {
     }
     for (tag, value) in [
         (FORMAT, meta.format as u64),
-        (PATH_ID, u64::from(meta.path_id)),
         (SEQUENCE_LOWEST, meta.sequence_min),
         (SEQUENCE_HIGHEST, meta.sequence_max),
         (CREATED, meta.created_unix_seconds),
@@ -70,17 +67,13 @@ pub(crate) fn encode(meta: &TableMeta, out: &mut Vec<u8>) {
         (RANGE_TOMBSTONES, meta.range_tombstones),
         (KEY_BYTES, meta.key_bytes),
         (VALUE_BYTES, meta.value_bytes),
+        (TOMBSTONES_FROM, meta.tombstones_unix_seconds),
     ] {
         if value != 0 {
             put_number(out, tag, value);
         }
     }
-    for file in &meta.value_files {
-        let mut body = Vec::new();
-        put_varint(&mut body, file.number);
-        put_varint(&mut body, file.bytes);
-        put_bytes(out, VALUE_FILE, &body);
-    }
+    out.extend_from_slice(&meta.unknown);
 }
 
 /// The table that `bytes` describe.
@@ -97,7 +90,6 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<TableMeta, Undecodable> {
             SMALLEST => set_once(&mut identity.smallest, entry(body)?, "smallest entry")?,
             LARGEST => set_once(&mut identity.largest, entry(body)?, "largest entry")?,
             FORMAT => meta.format = format(body)?,
-            PATH_ID => meta.path_id = path_id(body)?,
             SEQUENCE_LOWEST => meta.sequence_min = sequence(body)?,
             SEQUENCE_HIGHEST => meta.sequence_max = sequence(body)?,
             SEQUENCE_OVERRIDE => meta.sequence_override = Some(sequence(body)?),
@@ -107,8 +99,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<TableMeta, Undecodable> {
             RANGE_TOMBSTONES => meta.range_tombstones = number(body, "range tombstones")?,
             KEY_BYTES => meta.key_bytes = number(body, "a table's key bytes")?,
             VALUE_BYTES => meta.value_bytes = number(body, "a table's value bytes")?,
-            VALUE_FILE => meta.value_files.push(value_file(body)?),
-            unknown => skip_unknown(unknown, "a table")?,
+            TOMBSTONES_FROM => {
+                meta.tombstones_unix_seconds = number(body, "the time of a tombstone")?;
+            }
+            unknown => keep_unknown(unknown, body, "a table", &mut meta.unknown)?,
         }
     }
     identity.complete(meta)
@@ -166,14 +160,8 @@ fn format(body: &[u8]) -> Result<TableFormat, Undecodable> {
     match number(body, "a table's format")? {
         0 => Ok(TableFormat::Native),
         1 => Ok(TableFormat::LevelDb),
-        2 => Ok(TableFormat::RocksDb),
         other => Err(Undecodable::Unknown(format!("table format {other}"))),
     }
-}
-
-fn path_id(body: &[u8]) -> Result<u32, Undecodable> {
-    let id = number(body, "a path id")?;
-    u32::try_from(id).map_err(|_| corrupt(format!("path id {id} is too large")))
 }
 
 /// A sequence number in its bounds.
@@ -185,41 +173,35 @@ pub(crate) fn sequence(body: &[u8]) -> Result<u64, Undecodable> {
     Ok(sequence)
 }
 
-fn value_file(body: &[u8]) -> Result<ValueFileUse, Undecodable> {
-    let mut reader = Reader::new(body);
-    let both = reader.varint().zip(reader.varint()).filter(|_| reader.is_empty());
-    let (number, bytes) = both.ok_or_else(|| corrupt("a value file's use is malformed"))?;
-    Ok(ValueFileUse { number, bytes })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coding::put_varint;
     use crate::key::{Kind, trailer};
 
     fn full() -> TableMeta {
+        let mut unknown = Vec::new();
+        put_bytes(&mut unknown, optional(98), b"of a later build");
+        put_number(&mut unknown, optional(99), 7);
         TableMeta {
             number: 1_000,
             id: FileId(u128::MAX - 5),
             bytes: u64::MAX,
             checksum: 0xdead_beef,
-            format: TableFormat::RocksDb,
-            path_id: u32::MAX,
+            format: TableFormat::LevelDb,
             smallest: InternalKey::new(b"", trailer(SEQUENCE_MAX, Kind::Put)),
             largest: InternalKey::new(&[0xff; 300], u64::MAX),
             sequence_min: 1,
             sequence_max: SEQUENCE_MAX,
             sequence_override: Some(0),
             created_unix_seconds: 1_700_000_000,
+            tombstones_unix_seconds: 1_600_000_000,
             entries: 5,
             tombstones: 2,
             range_tombstones: 1,
             key_bytes: 77,
             value_bytes: 88,
-            value_files: vec![
-                ValueFileUse { number: 9, bytes: 1 << 40 },
-                ValueFileUse { number: 10, bytes: 0 },
-            ],
+            unknown,
         }
     }
 
@@ -240,6 +222,17 @@ mod tests {
         encode(&TableMeta::default(), &mut bytes);
         for end in 0..bytes.len() {
             assert!(matches!(decode(&bytes[..end]), Err(Undecodable::Corrupt(_))), "{end}");
+        }
+    }
+
+    /// A table that needs what this build has not is never opened without it.
+    #[test]
+    fn reserved_fields_and_formats_are_unknown() {
+        for (tag, value) in [(required(6), 1), (required(18), 1), (FORMAT, 2)] {
+            let mut bytes = Vec::new();
+            encode(&TableMeta::default(), &mut bytes);
+            put_number(&mut bytes, tag, value);
+            assert!(matches!(decode(&bytes), Err(Undecodable::Unknown(_))), "{}", tag >> 1);
         }
     }
 

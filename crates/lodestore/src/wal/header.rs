@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic |
 //! | 8 | 4 | draft version |
-//! | 12 | 4 | 0 |
+//! | 12 | 4 | reserved |
 //! | 16 | 8 | compatible features: unknown bits are ignored |
 //! | 24 | 8 | read-compatible features: unknown bits forbid writing |
 //! | 32 | 8 | incompatible features: unknown bits forbid reading |
@@ -22,19 +22,22 @@
 //! | 136 | 8 | predecessor: length when it was sealed |
 //! | 144 | 8 | predecessor: bytes that were durable then |
 //! | 152 | 4 | predecessor: checksum of its records |
-//! | 156 | 4 | 0 |
+//! | 156 | 4 | reserved |
 //! | 160 | 16 | encryption key's id; 0: not encrypted |
 //! | 176 | 2 | nonce bytes in each record |
 //! | 178 | 2 | trailer bytes after each record |
-//! | 180 | 72 | 0 |
+//! | 180 | 72 | reserved |
 //! | 252 | 4 | CRC-32C of bytes 0 to 252, in this and all later versions |
 //!
-//! The second copy is at offset 2048; everything else in the block is 0.
+//! The second copy is at offset 2048; everything else in the block
+//! is reserved: written as 0, and ignored.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u16, put_u32, put_u64, put_u128};
+use crate::compatibility::{Features, check_version};
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
@@ -47,8 +50,7 @@ const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
 /// A draft of the format: a build with another number refuses the file.
 const DRAFT_VERSION: u32 = 2;
-const KNOWN_READ_COMPATIBLE: u64 = 0;
-const KNOWN_INCOMPATIBLE: u64 = 0;
+const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
 
 /// What a segment says of itself before its first record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,9 +118,7 @@ impl SegmentHeader {
         one.extend_from_slice(&MAGIC);
         put_u32(&mut one, DRAFT_VERSION);
         put_u32(&mut one, 0);
-        for features in [0, KNOWN_READ_COMPATIBLE, KNOWN_INCOMPATIBLE] {
-            put_u64(&mut one, features);
-        }
+        Features::default().encode(&mut one);
         put_u64(&mut one, self.number);
         put_u128(&mut one, self.id.0);
         put_u128(&mut one, self.database.0);
@@ -200,24 +200,15 @@ impl SegmentHeader {
 fn refuse_unknown(covered: &[u8], path: &Path, access: Access) -> Result<()> {
     let mut reader = Reader::new(&covered[8..]);
     let version = reader.u32().expect("the header is longer");
-    if version != DRAFT_VERSION {
-        let what = format!("log has draft version {version}; this build reads {DRAFT_VERSION}");
-        return Err(Error::incompatible(path, what));
-    }
-    let mut reader = Reader::new(&covered[24..]);
-    let mut features = || reader.u64().expect("the header is longer");
-    let (for_writing, for_reading) = (features(), features());
-    let unknown = for_reading & !KNOWN_INCOMPATIBLE;
-    if unknown != 0 {
-        return Err(Error::incompatible(path, format!("log has unknown features {unknown:#x}")));
-    }
-    let unknown = for_writing & !KNOWN_READ_COMPATIBLE;
-    if unknown != 0 && access == Access::ReadWrite {
-        let what = format!("log has features {unknown:#x}, which allow only reading");
-        return Err(Error::incompatible(path, what));
+    check_version(path, version, &KNOWN_VERSIONS)?;
+    let features = Features::decode(&mut Reader::new(&covered[16..]));
+    let features = features.expect("the header is longer");
+    features.check_readable(path)?;
+    if access == Access::ReadWrite {
+        features.check_writable(path)?;
     }
     if covered[160..180].iter().any(|&byte| byte != 0) {
-        return Err(Error::incompatible(path, "log is encrypted"));
+        return Err(Error::newer(path, "log is encrypted"));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! goes on meanwhile, and what is left.
 
 use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::inspect::Survey;
 use lodestore::{
     Compression, Counter, Db, Error, FilterAnswer, Fs, MemFs, Options, RateLimiter, ReadOptions,
     Scheduler, WriteOptions,
@@ -357,5 +358,33 @@ fn a_database_at_rest_merges_level_0() -> Result<(), Error> {
         assert!(begin.elapsed() < Duration::from_secs(60), "it is at rest long since");
         std::thread::sleep(Duration::from_millis(50));
     }
+    Ok(())
+}
+
+/// A compaction writes a new file with old deletes: how old these are is not
+/// forgotten, and where there are none, nothing is said.
+#[test]
+fn deletes_keep_their_age_in_new_files() -> Result<(), Error> {
+    let fs: Arc<dyn Fs> = Arc::new(MemFs::new());
+    let db = Db::open(ROOT, options(Arc::clone(&fs)))?;
+    let times = || -> Result<(u64, u64), Error> {
+        let survey = Survey::read(&fs, Path::new(ROOT))?;
+        let tables: Vec<_> = survey.families[0].levels.concat();
+        let [table] = &tables[..] else { panic!("there is one table") };
+        Ok((table.created_unix_seconds, table.tombstones_unix_seconds))
+    };
+    db.put(b"k", b"v")?;
+    let _kept_for = db.snapshot();
+    db.flush()?;
+    assert_eq!(times()?.1, 0, "nothing is deleted");
+    db.delete(b"k")?;
+    db.compact_range(None, None)?;
+    let (created, tombstones) = times()?;
+    assert!(created > 0 && tombstones > 0);
+    std::thread::sleep(Duration::from_millis(1100));
+    db.rewrite_range(None, None)?;
+    let (later, same) = times()?;
+    assert!(later > created, "the file is another");
+    assert_eq!(same, tombstones);
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use lodestore::fs::{Fault, FaultFs, Operation};
 use lodestore::{
-    AddU64, Compression, Db, Error, FamilyOptions, Fs, MemFs, OptionInfo, Options, OsFs,
+    AddU64, Append, Compression, Db, Error, FamilyOptions, Fs, MemFs, OptionInfo, Options, OsFs,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -368,4 +368,33 @@ fn the_guide_lists_every_option() {
     } else {
         assert_eq!(found, expected, "run this test with WRITE_GUIDE=1 and read the difference");
     }
+}
+
+/// What stands between appended values is part of the operator's name: who opens
+/// without naming one goes on with it, and another one is refused.
+#[test]
+fn an_append_operator_keeps_its_delimiter() {
+    let fs = MemFs::new();
+    let open = |delimiter: Option<&[u8]>| {
+        let append = |delimiter| Arc::new(Append::with_delimiter(delimiter)) as _;
+        let family =
+            FamilyOptions { merge_operator: delimiter.map(append), ..FamilyOptions::default() };
+        let fs: Arc<dyn Fs> = Arc::new(fs.clone());
+        Db::open(ROOT, Options { create_if_missing: true, fs, family, ..Options::default() })
+    };
+    let db = open(Some(b"; ")).expect("it is created");
+    db.merge(b"k", b"a").expect("memory takes it");
+    drop(db);
+    for other in [&b","[..], b"", b";"] {
+        let refused = open(Some(other)).map(|_| ()).unwrap_err();
+        assert!(matches!(refused, Error::InvalidArgument { .. }), "{refused}");
+        assert!(refused.to_string().contains("\"StringAppendOperator:0x3b20\""), "{refused}");
+    }
+    let db = open(None).expect("its operator is built in");
+    db.merge(b"k", b"b").expect("memory takes it");
+    assert_eq!(db.get(b"k").expect("it is there").as_deref(), Some(&b"a; b"[..]));
+    let mut options = Options::default();
+    options.apply_text(&db.options().to_text()).expect("the text names it");
+    let named = options.family_options("default").merge_operator.as_ref().expect("it has one");
+    assert_eq!(named.name(), "StringAppendOperator:0x3b20");
 }

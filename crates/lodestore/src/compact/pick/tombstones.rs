@@ -41,10 +41,10 @@ impl TombstoneLimits {
     }
 
     fn is_aged(&self, table: &TableFile) -> bool {
-        let created = table.meta.created_unix_seconds;
+        let from = table.meta.tombstones_unix_seconds;
         self.age_seconds > 0
-            && created > 0
-            && self.unix_seconds.saturating_sub(created) >= self.age_seconds
+            && from > 0
+            && self.unix_seconds.saturating_sub(from) >= self.age_seconds
     }
 }
 
@@ -159,5 +159,5 @@ impl Picker<'_> {
 
 /// True if a table has tombstones of any kind.
 pub(super) fn has_tombstones(table: &TableFile) -> bool {
-    table.meta.tombstones > 0 || table.meta.range_tombstones > 0
+    table.meta.has_tombstones()
 }

@@ -91,7 +91,7 @@ fn compact_with(
         let settings = TableSettings { filter_bits_per_key: 0, ..TableSettings::plain(buffers) };
         let file = fs.create(path).unwrap();
         let builder = TableBuilder::new(file, path, FileId(1), settings)?;
-        Ok(NewTable { number: 1, created_unix_seconds: 0, builder })
+        Ok(NewTable::begin(1, 0, builder))
     };
     let outputs = Outputs::new(&begin, u64::MAX, Grandparents::default(), KeyOrder::Bytewise);
     let deletes = Fragments::build(&KeyOrder::Bytewise, deletes, snapshots);
@@ -438,18 +438,4 @@ fn operands_are_combined_within_their_stratum() {
     assert_eq!(kept(&[], Below::Bottom, &operands), [(0, put)]);
     assert_eq!(kept(&[6], Below::Bottom, &on(put)), [(9, merge), (0, put)]);
     assert_eq!(kept(&[8], Below::Unknown, &on(put)), [(9, merge), (8, put)]);
-}
-
-/// A kind that is not understood is kept where readers can see it, and nothing
-/// older is dropped because of it, nor combined across it.
-#[test]
-fn what_is_not_understood_is_kept() {
-    let (put, kind) = (Kind::Put, Kind::ValueReference);
-    let versions = [(9, kind, &b"x"[..]), (7, kind, b"x"), (6, put, b"b"), (4, put, b"a")];
-    let expected = [(9, kind), (7, kind), (6, put)];
-    assert_eq!(kept(&[], Below::Unknown, &versions), expected);
-    assert_eq!(kept(&[8], Below::Unknown, &versions), expected);
-    let operands = [(9, Kind::Merge, &b"b"[..]), (7, kind, b"x"), (6, Kind::Merge, b"a")];
-    let expected = [(9, Kind::Merge), (7, kind), (6, Kind::Merge)];
-    assert_eq!(kept(&[], Below::Unknown, &operands), expected);
 }

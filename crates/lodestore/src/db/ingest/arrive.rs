@@ -63,9 +63,9 @@ impl Engine {
             if !linked {
                 copy_all(fs, &source, &path)?;
             }
-            let created_unix_seconds = self.shared.scheduler.unix_seconds();
+            let now = self.shared.scheduler.unix_seconds();
             let meta = self.check_arrived(&family, &source, &path, options)?;
-            let meta = TableMeta { number, created_unix_seconds, ..meta };
+            let meta = TableMeta { number, ..meta }.dated(now, now);
             arrivals.tables.push(Arrived { family, meta, source, linked });
         }
         Ok(arrivals)

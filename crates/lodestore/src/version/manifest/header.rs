@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `LODEMANI` |
 //! | 8 | 4 | draft version |
-//! | 12 | 4 | zero |
+//! | 12 | 4 | reserved |
 //! | 16 | 8 | compatible features |
 //! | 24 | 8 | read-compatible features |
 //! | 32 | 8 | incompatible features |
@@ -14,16 +14,18 @@
 //! | 88 | 8 | the manifest's number |
 //! | 96 | 8 | number of the last edit in the checkpoint |
 //! | 104 | 8 | seconds since 1970 when it was created |
-//! | 112 | 12 | zero |
+//! | 112 | 12 | reserved |
 //! | 124 | 4 | CRC-32C of bytes 0 to 124 |
 //!
 //! Magic, draft version and the place of the checksum stay in every later
 //! version, so that damage is told from a version that is not known.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u32, put_u64, put_u128};
+use crate::compatibility::{Features, check_version};
 use crate::error::{Error, Result};
 use crate::key::FileId;
 use crate::version::manifest::ManifestIdentity;
@@ -33,17 +35,9 @@ pub(crate) const HEADER_BYTES: usize = 128;
 /// How every manifest begins.
 pub(crate) const MAGIC: [u8; 8] = *b"LODEMANI";
 /// Formats with another draft version are refused.
-const DRAFT_VERSION: u32 = 2;
+const DRAFT_VERSION: u32 = 3;
+const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - 4;
-
-/// Features of a file, each a bit: who does not know a set bit may go on, may
-/// only read, or must refuse.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Features {
-    pub(crate) compatible: u64,
-    pub(crate) read_compatible: u64,
-    pub(crate) incompatible: u64,
-}
 
 /// The header of a manifest; `identity.edit` is the checkpoint's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +48,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header that this build writes.
-    pub(crate) fn of(identity: &ManifestIdentity) -> Header {
-        let features = Features::default();
+    /// The header that this build writes for a database with these features.
+    pub(crate) fn of(identity: &ManifestIdentity, features: Features) -> Header {
         Header { draft_version: DRAFT_VERSION, features, identity: *identity }
     }
 
@@ -65,9 +58,7 @@ impl Header {
         out.extend_from_slice(&MAGIC);
         put_u32(&mut out, self.draft_version);
         put_u32(&mut out, 0);
-        put_u64(&mut out, self.features.compatible);
-        put_u64(&mut out, self.features.read_compatible);
-        put_u64(&mut out, self.features.incompatible);
+        self.features.encode(&mut out);
         put_u128(&mut out, self.identity.id.0);
         put_u128(&mut out, self.identity.database_id.0);
         put_u128(&mut out, self.identity.predecessor.0);
@@ -94,15 +85,8 @@ impl Header {
             return Err(Error::corruption(path, 0, "the header's checksum is wrong"));
         }
         let (draft_version, header) = Header::fields(&covered[8..]).expect("the header is whole");
-        if draft_version != DRAFT_VERSION {
-            let what = format!("manifest of draft version {draft_version}, not {DRAFT_VERSION}");
-            return Err(Error::incompatible(path, what));
-        }
-        // No incompatible feature is known yet.
-        if header.features.incompatible != 0 {
-            let what = format!("features {:#x} are not known", header.features.incompatible);
-            return Err(Error::incompatible(path, what));
-        }
+        check_version(path, draft_version, &KNOWN_VERSIONS)?;
+        header.features.check_readable(path)?;
         if header.identity.edit > COUNTER_MAX || header.identity.number > COUNTER_MAX {
             return Err(Error::corruption(path, 88, "the header's numbers are out of range"));
         }
@@ -113,11 +97,7 @@ impl Header {
         let mut reader = Reader::new(bytes);
         let draft_version = reader.u32()?;
         reader.u32()?;
-        let features = Features {
-            compatible: reader.u64()?,
-            read_compatible: reader.u64()?,
-            incompatible: reader.u64()?,
-        };
+        let features = Features::decode(&mut reader)?;
         let (id, database_id) = (FileId(reader.u128()?), FileId(reader.u128()?));
         let predecessor = FileId(reader.u128()?);
         let identity = ManifestIdentity {

@@ -39,8 +39,6 @@ pub(crate) struct Recovered {
     pub(crate) torn: Option<TornTail>,
     /// Whether the file itself tells that its last edit was synced.
     pub(crate) is_synced: bool,
-    /// Features that must be known to write.
-    unknown_read_compatible: u64,
 }
 
 /// The end of a manifest that was cut short.
@@ -61,7 +59,6 @@ impl Recovered {
             path: filename::current_path(directory),
             torn: None,
             is_synced: true,
-            unknown_read_compatible: 0,
         }
     }
 
@@ -82,13 +79,7 @@ impl Recovered {
     /// # Errors
     /// `Incompatible` if a program that knows more has to do the writing.
     pub(crate) fn check_writable(&self) -> Result<()> {
-        match self.unknown_read_compatible {
-            0 => Ok(()),
-            bits => {
-                let what = format!("features {bits:#x} are not known: it can only be read");
-                Err(Error::incompatible(&self.path, what))
-            }
-        }
+        self.state.features.check_writable(&self.path)
     }
 }
 
@@ -229,11 +220,6 @@ pub(crate) fn current_path(fs: &dyn Fs, directory: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Which manifest `file` is; its `edit` is the checkpoint's.
-pub(crate) fn read_identity(file: &dyn ReadableFile, path: &Path) -> Result<ManifestIdentity> {
-    Ok(read_header(file, path)?.identity)
-}
-
 /// Where an edit stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EditPlace {
@@ -276,11 +262,11 @@ pub(crate) fn read_manifest(
         path: path.to_path_buf(),
         torn,
         is_synced: records.watermark() > last_offset,
-        unknown_read_compatible: header.features.read_compatible,
     })
 }
 
-fn read_header(file: &dyn ReadableFile, path: &Path) -> Result<Header> {
+/// Which manifest `file` is, and the features of its database.
+pub(crate) fn read_header(file: &dyn ReadableFile, path: &Path) -> Result<Header> {
     let mut bytes = [0; HEADER_BYTES];
     read_full_at(file, 0, &mut bytes).map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof => Error::corruption(path, 0, "the header is not whole"),
@@ -345,7 +331,8 @@ struct OpenGroup {
 impl<'a> Replay<'a> {
     fn new(path: &'a Path, header: &Header) -> Replay<'a> {
         let edit = header.identity.edit;
-        Replay { path, state: State::default(), edit, has_checkpoint: false, open: None }
+        let state = State::with(header.features);
+        Replay { path, state, edit, has_checkpoint: false, open: None }
     }
 
     /// Where the group begins that is not whole yet.

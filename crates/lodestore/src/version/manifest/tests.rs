@@ -1,9 +1,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::header::{Features, HEADER_BYTES, Header};
+use super::header::{HEADER_BYTES, Header};
 use super::recover::read_manifest;
 use super::*;
+use crate::compatibility::Features;
 use crate::fs::{OsFs, ReadableFile};
 use crate::table::meta::TableMeta;
 use crate::version::edit::FamilyDescriptor;
@@ -213,7 +214,7 @@ fn records_of_another_manifest_do_not_count() {
     assert!(read(&swapped).unwrap_err().is_corruption());
     let other = ManifestIdentity { id: FileId(0x4444), ..identity() };
     let mut renamed = bytes.clone();
-    renamed[..HEADER_BYTES].copy_from_slice(&Header::of(&other).encode());
+    renamed[..HEADER_BYTES].copy_from_slice(&Header::of(&other, Features::default()).encode());
     assert!(read(&renamed).unwrap_err().is_corruption());
 }
 
@@ -252,7 +253,7 @@ fn a_contradicting_edit_is_corruption() {
 fn later_formats_are_told_apart() {
     let (bytes, _) = sample("later", 1, usize::MAX);
     let with = |change: &dyn Fn(&mut Header)| {
-        let mut header = Header::of(&identity());
+        let mut header = Header::of(&identity(), Features::default());
         change(&mut header);
         let mut changed = bytes.clone();
         changed[..HEADER_BYTES].copy_from_slice(&header.encode());
@@ -266,6 +267,11 @@ fn later_formats_are_told_apart() {
     assert!(matches!(read_only.check_writable(), Err(Error::Incompatible { .. })));
     let all = Features { compatible: u64::MAX, ..Features::default() };
     assert!(with(&|h| h.features = all).unwrap().check_writable().is_ok());
+    let mut reserved = bytes.clone();
+    [12, 15, 112, 123].into_iter().for_each(|at: usize| reserved[at] = 9);
+    let checksum = crate::checksum::crc32c(&reserved[..HEADER_BYTES - 4]);
+    reserved[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    assert!(read(&reserved).unwrap().check_writable().is_ok(), "reserved bytes mean nothing yet");
 }
 
 /// Without CURRENT there is no database, unless files of one are there.

@@ -254,6 +254,9 @@ fn newer_logs_are_incompatible() {
         assert!(matches!(change(at), Err(Error::Incompatible { .. })), "byte {at}");
     }
     assert_eq!(change(16).unwrap().0.len(), 15, "a compatible feature is ignored");
+    for at in [12, 156, 180, 251] {
+        assert_eq!(change(at).unwrap().0.len(), 15, "byte {at} is reserved");
+    }
     change(24).unwrap_err();
     let mut count = 0;
     let visit = &mut |_: Place<'_>, _: &[u8]| {

@@ -10,8 +10,8 @@ fn limits_with(percent: u64, age_seconds: u64) -> Limits {
     Limits { tombstones, ..limits() }
 }
 
-fn tombstones(number: u64, tombstones: u64, created_unix_seconds: u64) -> TableMeta {
-    TableMeta { tombstones, created_unix_seconds, ..meta(number, 10, 0, 100) }
+fn tombstones(number: u64, tombstones: u64, tombstones_unix_seconds: u64) -> TableMeta {
+    TableMeta { tombstones, tombstones_unix_seconds, ..meta(number, 10, 0, 100) }
 }
 
 fn picked(tables: &[(usize, TableMeta)], limits: &Limits) -> Option<Plan> {
