@@ -73,8 +73,6 @@ pub(super) struct Layout {
     value_offsets_at: usize,
     suffixes_at: usize,
     values_at: usize,
-    /// Where the values end.
-    end: usize,
 }
 
 #[inline(always)]
@@ -154,16 +152,19 @@ impl Layout {
             return false;
         };
         self.values_at = values_at;
+        let Some(end) = self.values_end(bytes) else { return false };
+        raw_bytes.wrapping_sub(end) < FILL_BYTES_END
+    }
+
+    /// Where the values end and the zeros begin; `None` if nowhere.
+    #[inline(always)]
+    fn values_end(&self, bytes: &[u8]) -> Option<usize> {
         let values_bytes = if self.flags & flag::VALUES_FIXED != 0 {
-            count.checked_mul(self.value_bytes)
+            self.count.checked_mul(self.value_bytes)
         } else {
-            Some(self.offset(bytes, self.value_offsets_at, count))
+            Some(self.offset(bytes, self.value_offsets_at, self.count))
         };
-        let Some(end) = values_bytes.and_then(|length| values_at.checked_add(length)) else {
-            return false;
-        };
-        self.end = end;
-        raw_bytes.checked_sub(end).is_some_and(|fill| fill < FILL_BYTES_END)
+        self.values_at.checked_add(values_bytes?)
     }
 
     /// Why [`Layout::parse`] gives nothing for `bytes`.
@@ -191,7 +192,8 @@ impl Layout {
                 return Err("offsets in a block that do not ascend".into());
             }
         }
-        if bytes[self.end..bytes.len() - SLACK_BYTES].iter().any(|&byte| byte != 0) {
+        let end = self.values_end(bytes).expect("it was computed before");
+        if bytes[end..bytes.len() - SLACK_BYTES].iter().any(|&byte| byte != 0) {
             return Err("a block that is filled up with something".into());
         }
         self.validate_short_heads(bytes)?;
