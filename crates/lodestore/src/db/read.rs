@@ -114,11 +114,14 @@ impl FamilyCore {
             .map(|key| Lookup::start(&view, self.order(), context, key.as_ref(), sequence));
         // Of many each would keep a block of its own: fifty times the values.
         let is_many = keys.len() > UNDER_WAY_MAX;
-        let mut values: Vec<Outcome> = keys.iter().map(|_| Ok(None)).collect();
+        let mut found: Vec<Option<Outcome>> = keys.iter().map(|_| None).collect();
         self.finish_together(lookups, context, &mut |number, outcome| {
-            values[number] =
-                if is_many { outcome.map(|v| v.map(Value::detached)) } else { outcome };
+            let kept = if is_many { outcome.map(|v| v.map(Value::detached)) } else { outcome };
+            found[number] = Some(kept);
         });
+        // A file system that loses a read must not make a key look absent.
+        let values: Vec<Outcome> =
+            found.into_iter().map(|outcome| outcome.expect("each read is answered")).collect();
         self.count_found(&values);
         values
     }
