@@ -79,6 +79,8 @@ settings! {
     direct_reads: bool,
     /// Read tables out of mappings.
     mapped_tables: bool,
+    /// Read indexes and filters when databases are opened and tables are made.
+    preloaded_tables: bool,
     /// Use the files of old logs again.
     recycled_logs: u64,
     /// RocksDB's cache without locks, instead of its LRU.
@@ -176,18 +178,22 @@ fn equal(engine: EngineKind, memory_limit: Option<u64>) -> Settings {
         verify_checksums: Some(true),
         background_threads: Some(3),
         direct_reads: memory_limit.is_some().then_some(true),
+        // RocksDB always does, but with fewer files open than it has; it matters
+        // where reads begin cold.
+        preloaded_tables: memory_limit.is_some().then_some(true),
         ..Settings::default()
     };
     match engine {
         EngineKind::Lodestore | EngineKind::LodestoreAgain | EngineKind::RocksDb => tree,
         // It has one thread and two memtables, and cannot be told otherwise.
         EngineKind::LevelDb => {
-            Settings { background_threads: None, memtables: None, direct_reads: None, ..tree }
+            let own = Settings { background_threads: None, memtables: None, ..tree };
+            Settings { direct_reads: None, preloaded_tables: None, ..own }
         }
         // It has one codec, and always compares checksums.
         EngineKind::Fjall => {
             let own = Settings { codec: Some(Codec::Lz4), direct_reads: None, ..tree };
-            Settings { verify_checksums: None, memtables: None, ..own }
+            Settings { verify_checksums: None, memtables: None, preloaded_tables: None, ..own }
         }
         // Its cache has what the others' memtables and caches have together.
         EngineKind::Redb => {

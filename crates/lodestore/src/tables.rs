@@ -32,6 +32,8 @@ pub(crate) struct TableHome {
     /// How tables are read that are not mapped.
     access: Access,
     mapped: Arc<MappedBytes>,
+    /// Tables are opened before they are used.
+    pub(crate) preloads: bool,
     /// What open tables hold is charged to it.
     memory: Arc<Account>,
     /// True once the directory may be another opener's: nothing may be removed
@@ -41,13 +43,15 @@ pub(crate) struct TableHome {
     removals: AtomicU64,
 }
 
-/// How tables are read. Not both.
+/// How tables are read: past the page cache, out of mappings, or neither.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TableReads {
     /// Past the page cache.
     pub(crate) direct: bool,
     /// By copying out of mappings of so many bytes of them; 0: of none.
     pub(crate) mapped_bytes_max: u64,
+    /// Each is opened before it is used.
+    pub(crate) preload: bool,
 }
 
 impl TableHome {
@@ -66,6 +70,7 @@ impl TableHome {
             scheduler,
             access: if reads.direct { Access::Direct } else { Access::Buffered },
             mapped: MappedBytes::new(reads.mapped_bytes_max),
+            preloads: reads.preload,
             memory,
             closed: Mutex::new(false),
             removals: AtomicU64::new(0),

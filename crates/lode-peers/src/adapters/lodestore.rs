@@ -32,6 +32,7 @@ fn options(settings: &Settings) -> Options {
     if settings.mapped_tables == Some(true) {
         options.mapped_bytes_max = u64::MAX;
     }
+    options.preload_tables = settings.preloaded_tables.unwrap_or(false);
     options.direct_reads = settings.direct_reads.unwrap_or(false);
     options.open_files_max = settings.open_files.map(|files| files as usize);
     let family = &mut options.family;

@@ -75,6 +75,10 @@ fn options(settings: &Settings) -> Options {
     if let Some(threads) = settings.background_threads {
         options.set_max_background_jobs(threads as i32);
     }
+    if settings.preloaded_tables == Some(true) {
+        // As many files as it has: it then opens them all at once.
+        options.set_max_open_files(-1);
+    }
     if let Some(files) = settings.open_files {
         options.set_max_open_files(files.min(FILES_MAX) as i32);
     }

@@ -198,6 +198,7 @@ impl Engine {
             job.family.views.install(Arc::clone(version), &[]);
         });
         installed.map_err(Failed::Installing)?;
+        job.family.preload_tables();
         let end = self.shared.scheduler.now();
         let begin = self.background.lock().measure(job, end);
         let time = begin.map_or(Duration::ZERO, |begin| end.saturating_sub(begin));

@@ -151,6 +151,16 @@ impl FamilyCore {
         self.views.load().sealed.len() < self.options().sealed_memtables_max
     }
 
+    /// Opens tables that nobody has used yet, if that is wanted. One that cannot be
+    /// opened is left to whoever needs it, who is told.
+    pub(crate) fn preload_tables(&self) {
+        if self.shared.home.preloads {
+            let view = self.views.keep();
+            let levels = view.version.levels().iter();
+            levels.flat_map(|level| level.tables().iter()).for_each(|table| drop(table.table()));
+        }
+    }
+
     /// How blocks are fetched, with or without keeping them in the cache.
     #[inline]
     pub(crate) fn context(&self, fill_cache: bool) -> &ReadContext {

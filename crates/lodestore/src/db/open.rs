@@ -106,6 +106,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     *engine.lock.lock() = Some(lock);
     replay::into_tables(&engine, &found)?;
     remove_leftovers(&engine)?;
+    preload_tables(&engine);
     engine.lend_memory();
     engine.update_pressure();
     engine.compact_after_opening();
@@ -163,8 +164,13 @@ fn try_open_read_only(directory: &Path, options: Options) -> Result<(Arc<Engine>
     let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
         .inherit(identity, true)?;
     replay::into_memtables(&engine, &found)?;
+    preload_tables(&engine);
     tell_opened(&engine);
     Ok((engine, threads))
+}
+
+fn preload_tables(engine: &Engine) {
+    engine.families.load().all().for_each(|family| family.preload_tables());
 }
 
 fn tell_opened(engine: &Engine) {
@@ -301,8 +307,11 @@ impl Opening {
         let memory = Account::new(&budget);
         let rows = Arc::new(RowCache::new(options.row_cache_bytes, &memory));
         let directory = directory.to_path_buf();
-        let (direct, mapped_bytes_max) = (options.direct_reads, options.mapped_bytes_max);
-        let reads = TableReads { direct, mapped_bytes_max };
+        let reads = TableReads {
+            direct: options.direct_reads,
+            mapped_bytes_max: options.mapped_bytes_max,
+            preload: options.preload_tables,
+        };
         let shared = Shared {
             home: TableHome::new(
                 Arc::clone(&fs),

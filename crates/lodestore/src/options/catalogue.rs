@@ -96,6 +96,8 @@ catalogue! {
         "Read tables past the page cache, many blocks at once: for far more data than memory.";
     mapped_bytes_max: Size, FIXED,
         "Tables of so many bytes in all are mapped: what the page cache has is read without a call.";
+    preload_tables: Switch, FIXED,
+        "Read indexes and filters when the database is opened and tables are made, not at a table's first use.";
     log_bytes_max: Size, NEXT_WRITE,
         "Families that hold old log segments back are flushed once these together exceed this.";
 }

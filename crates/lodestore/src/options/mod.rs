@@ -115,6 +115,11 @@ pub struct Options {
     /// otherwise there is an error. Without effect on other file systems than the
     /// operating system's. Default: 0, none.
     pub mapped_bytes_max: u64,
+    /// Read the indexes and filters of all tables when the database is opened, and of
+    /// each new table once it is written, so that no lookup waits for them. By default
+    /// they are read when a table is first used, which opens large databases at once
+    /// and costs nothing for tables that nobody reads.
+    pub preload_tables: bool,
     /// Flush families that hold old log segments back once the segments
     /// together, the one being written included, exceed this.
     pub log_bytes_max: u64,
@@ -148,6 +153,7 @@ impl Default for Options {
             log_mapped: true,
             direct_reads: false,
             mapped_bytes_max: 0,
+            preload_tables: false,
             log_bytes_max: 1 << 30,
             family: FamilyOptions::default(),
             families: BTreeMap::new(),

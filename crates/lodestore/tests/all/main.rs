@@ -20,6 +20,7 @@ mod options;
 mod live_options;
 mod live_memory;
 mod prefixes;
+mod preload;
 mod scripts;
 mod model;
 mod pacing;

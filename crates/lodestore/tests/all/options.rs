@@ -18,7 +18,7 @@ const ROOT: &str = "/options";
 /// A value that is not the default, for every option.
 fn other_value(name: &str) -> &'static str {
     match name {
-        "create_if_missing" | "error_if_exists" | "direct_reads" => "yes",
+        "create_if_missing" | "error_if_exists" | "direct_reads" | "preload_tables" => "yes",
         "logging" | "log_mapped" | "latencies" => "no",
         "row_cache_bytes" => "3MiB",
         "status_interval" => "250ms",
