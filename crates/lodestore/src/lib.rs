@@ -58,6 +58,7 @@ mod bucket;
 mod coding;
 mod key;
 mod checksum;
+mod snappy;
 mod compatibility;
 mod merge_operator;
 mod prefix;

@@ -9,6 +9,8 @@
 
 use std::io::Read;
 
+use crate::snappy;
+
 use super::{Checked, masked_crc32c};
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -60,7 +62,7 @@ pub(crate) fn open_unchecked(stored: &[u8], raw: &mut Vec<u8>) -> Checked<()> {
     let bytes_max = RAW_BYTES_FREE.max(payload.len().saturating_mul(RATIO_MAX));
     match codec {
         Codec::None => raw.extend_from_slice(payload),
-        Codec::Snappy => snappy(payload, raw, bytes_max)?,
+        Codec::Snappy => decode_snappy(payload, raw, bytes_max)?,
         Codec::Zstd => read(zstd::stream::read::Decoder::new(payload).ok(), raw, bytes_max)?,
         Codec::Zlib => zlib_or_lz4(payload, raw, bytes_max)?,
         Codec::Lz4 => lz4(payload, raw, bytes_max)?,
@@ -71,8 +73,8 @@ pub(crate) fn open_unchecked(stored: &[u8], raw: &mut Vec<u8>) -> Checked<()> {
 
 /// Appends `raw` as a stored block: with Snappy if asked and an eighth is saved, as
 /// LevelDB does.
-pub(crate) fn put(out: &mut Vec<u8>, raw: &[u8], snappy: bool) -> u64 {
-    let packed = snappy.then(|| snap::raw::Encoder::new().compress_vec(raw).ok()).flatten();
+pub(crate) fn put(out: &mut Vec<u8>, raw: &[u8], compress: bool) -> u64 {
+    let packed = compress.then(|| snappy::Encoder::new().encode_to_vec(raw));
     let packed = packed.filter(|packed| packed.len() < raw.len() - raw.len() / 8);
     let (payload, type_byte) = packed.as_deref().map_or((raw, 0), |packed| (packed, 1));
     let start = out.len();
@@ -123,7 +125,7 @@ fn lz4(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
     if found == length { Ok(()) } else { Err(wrong) }
 }
 
-fn snappy(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
+fn decode_snappy(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
     let wrong = "a block that Snappy cannot decompress";
     let length = snap::raw::decompress_len(payload).map_err(|_| wrong)?;
     if length > bytes_max {

@@ -19,6 +19,7 @@ use crate::coding::{Reader, put_varint};
 use crate::cursor::StoredBlock;
 use crate::error::Undecodable;
 use crate::key::FileId;
+use crate::snappy;
 use crate::sync::Arc;
 
 use super::dictionary::Dictionary;
@@ -96,8 +97,7 @@ impl<'a> Sealed<'a> {
 
 enum Codec {
     None,
-    // Its table is 2 KB inside the encoder; the others keep theirs outside.
-    Snappy(Box<snap::raw::Encoder>),
+    Snappy(snappy::Encoder),
     Lz4(lz4_flex::block::CompressTable),
     Zstd(Zstd),
 }
@@ -118,7 +118,7 @@ impl Compressor {
     pub(super) fn new(compression: Compression) -> std::io::Result<Compressor> {
         let codec = match compression {
             Compression::None => Codec::None,
-            Compression::Snappy => Codec::Snappy(Box::new(snap::raw::Encoder::new())),
+            Compression::Snappy => Codec::Snappy(snappy::Encoder::new()),
             Compression::Lz4 => Codec::Lz4(lz4_flex::block::CompressTable::default()),
             Compression::Zstd { level } => {
                 let range = zstd::compression_level_range();
@@ -178,7 +178,7 @@ impl Compressor {
         }
         let bound = match &self.codec {
             Codec::None => 0,
-            Codec::Snappy(_) => snap::raw::max_compress_len(raw.len()),
+            Codec::Snappy(_) => snappy::encoded_bytes_max(raw.len()),
             Codec::Lz4(_) => lz4_flex::block::get_maximum_output_size(raw.len()),
             Codec::Zstd(_) => zstd_safe::compress_bound(raw.len()),
         };
@@ -188,7 +188,7 @@ impl Compressor {
         let out = &mut self.scratch[..];
         let length = match &mut self.codec {
             Codec::None => None,
-            Codec::Snappy(encoder) => encoder.compress(raw, out).ok(),
+            Codec::Snappy(encoder) => Some(encoder.encode(raw, out)),
             Codec::Lz4(table) => lz4_flex::block::compress_into_with_table(raw, out, table).ok(),
             Codec::Zstd(Zstd { context, level, dictionary }) => match dictionary {
                 Some(dictionary) => context.compress_using_cdict(out, raw, dictionary).ok(),
