@@ -283,10 +283,16 @@ impl Engine {
             if state.arrivals == arrivals {
                 state.is_at_rest = true;
                 drop(state);
-                give_back_kept();
+                engine.give_back();
                 engine.start_compactions();
             }
         });
+    }
+
+    /// Gives back what was kept for the writes to come.
+    fn give_back(&self) {
+        give_back_kept();
+        self.logs.keep_spares(self.spares_at_rest_max());
     }
 
     /// After a failure in the background: waits a little if it may pass by
@@ -407,7 +413,7 @@ impl Engine {
                 && self.pick_compaction(&state).is_none()
             {
                 drop(state);
-                give_back_kept();
+                self.give_back();
                 return self.wait_for_removals();
             }
         }

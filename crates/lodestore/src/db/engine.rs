@@ -250,7 +250,7 @@ impl Engine {
             if let Some(mut commit) = self.commit.lock_if_sound() {
                 let _ = self.close_log(&mut commit);
             }
-            self.logs.remove_spares();
+            self.logs.keep_spares(0);
         }
         give_back_kept();
         self.shared.home.close();

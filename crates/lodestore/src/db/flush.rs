@@ -91,7 +91,6 @@ impl Engine {
             self.shared.events.tell(Event::Flushed { family, tables, bytes, time });
         }
         self.update_pressure();
-        self.logs.allow_spares(self.spares_max());
         self.logs.retire(self.versions.log_number_min());
         Ok(())
     }

@@ -143,8 +143,6 @@ struct LogsState {
     live: VecDeque<LiveSegment>,
     /// Retired files that may be overwritten.
     spares: Vec<PathBuf>,
-    /// So many may wait.
-    spares_max: usize,
     /// Sequence number -> how many pins keep the log from there on.
     pins: BTreeMap<SequenceNumber, usize>,
     /// The first sequence number that is written here: until then there is no segment.
@@ -199,9 +197,13 @@ impl Logs {
         self.state.lock().opened_at = Some(SEQUENCE_MAX.min(last + 1));
     }
 
-    /// Removes the files that were kept to be used again.
-    pub(crate) fn remove_spares(&self) {
-        let spares = std::mem::take(&mut self.state.lock().spares);
+    /// Removes files that were kept to be used again, all but `count`.
+    pub(crate) fn keep_spares(&self, count: usize) {
+        let spares = {
+            let mut state = self.state.lock();
+            let kept = count.min(state.spares.len());
+            state.spares.split_off(kept)
+        };
         for path in spares {
             // What stays behind is removed by the next open.
             let _ = self.fs.remove(&path);
@@ -211,11 +213,6 @@ impl Logs {
     /// Bytes of the sealed segments that still matter.
     pub(crate) fn sealed_bytes(&self) -> u64 {
         self.state.lock().live.iter().filter_map(|segment| segment.sealed_bytes).sum()
-    }
-
-    /// Keeps at most so many files of the segments that are given up from now on.
-    pub(crate) fn allow_spares(&self, count: usize) {
-        self.state.lock().spares_max = count;
     }
 
     /// Gives up segments below `needed_from`, up to the first that a pin keeps.
@@ -228,7 +225,7 @@ impl Logs {
                 state.live.pop_front();
                 let path = filename::log_path(&self.directory, number);
                 let is_trusted = number >= state.trusted_from;
-                let has_place = state.spares.len() < state.spares_max;
+                let has_place = state.spares.len() < SPARES_MAX;
                 if is_trusted && has_place && self.fs.capabilities().overwriting {
                     state.spares.push(path);
                 } else {
@@ -369,8 +366,8 @@ impl Engine {
         Ok(())
     }
 
-    /// How many files of old segments are worth their room.
-    pub(crate) fn spares_max(&self) -> usize {
+    /// How many files of old segments are worth their room once nothing is written.
+    pub(crate) fn spares_at_rest_max(&self) -> usize {
         if self.shared.statistics.get(Counter::LogSyncs) > 0 {
             return SPARES_MAX;
         }
