@@ -256,7 +256,8 @@ fn changes(edit: &VersionEdit) -> Vec<Change> {
         after: cursor.after.as_ref().map(|key| (key.user_key.clone(), sequence_of(key.trailer))),
     }));
     let durable = edit.durable_log;
-    changes.extend(durable.map(|DurableLog { number, bytes }| Change::DurableLog { number, bytes }));
+    changes
+        .extend(durable.map(|DurableLog { number, bytes }| Change::DurableLog { number, bytes }));
     changes.extend(edit.families_dropped.iter().map(|&family| Change::FamilyDropped(family)));
     changes
 }
