@@ -2,9 +2,14 @@
 //! keep, operands that stay, forms of tables that few databases have, and a
 //! segment of the log that was written over another one.
 
-use lodestore::{Db, Family, Result, Snapshot, WriteBatch, WriteOptions};
-use lodestore::{MemFs, Options};
+use std::path::Path;
+use std::sync::Arc;
 
+use lodestore::{Append, Db, Family, MemFs, Options, Result, Snapshot, WriteBatch, WriteOptions};
+
+use crate::files;
+
+use super::sealing::{self, Frame};
 use super::{Golden, directory, family, options, settle};
 
 const NAME: &str = "odd";
@@ -27,7 +32,10 @@ const FAMILIES: [&str; 9] = [
 /// None, unless the engine is at fault.
 pub(super) fn make() -> Result<Golden> {
     let fs = MemFs::new();
-    let options = options(&fs);
+    let mut options = options(&fs);
+    let default = options.families.get_mut("default").expect("it has options");
+    // Whoever opens it without one is given this one, by its name.
+    default.merge_operator = Some(Arc::new(Append::with_delimiter(b",")));
     create(&fs, &options)?;
     // Opened again, the manifest begins anew, and is short.
     let db = Db::open(directory(NAME), options.clone())?;
@@ -41,7 +49,22 @@ pub(super) fn make() -> Result<Golden> {
     db.drop_family("gone")?;
     recycle_log(&db)?;
     settle(&db, &fs);
+    add_cursor(&fs);
     Golden::of(NAME, &db, &fs, &options)
+}
+
+/// An edit that says where compactions of a level go on, as no build writes one yet.
+fn add_cursor(fs: &MemFs) {
+    let (directory, key) = (directory(NAME), b"key 0010");
+    let mut files = files::read(fs, Path::new(&directory)).expect("memory can be read");
+    files.retain(|name, _| name.starts_with("MANIFEST-"));
+    let manifest = files.values_mut().next().expect("it is there");
+    let trailer = (970u64 << 8 | 1).to_le_bytes();
+    // Field 9, of the family `versions`, which is the third, and level 6.
+    let length = (2 + trailer.len() + key.len()) as u8;
+    let field = [&[9 << 1, length, 3, 6], &trailer[..], key].concat();
+    sealing::append_to_manifest(manifest, Frame { kind: 1, flags: 0 }, &field);
+    files::write(fs, Path::new(&directory), &files).expect("memory takes files");
 }
 
 /// A table of each family, at the deepest level but for some.
@@ -196,5 +219,10 @@ fn recycle_log(db: &Db) -> Result<()> {
     write(2, &WriteOptions::default())?;
     family(db, "versions").merge(&key("versions", 11), b"in the log")?;
     family(db, "any-case").put(b"KEY 0005", b"the same key")?;
-    family(db, "any-case").delete(b"kEY 0003")
+    family(db, "any-case").delete(b"kEY 0003")?;
+    let mut batch = WriteBatch::new();
+    batch.merge(b"spent", b"operand of the default family");
+    batch.single_delete_in(&family(db, "ranges"), &key("ranges", 35));
+    batch.delete_range_in(&family(db, "ranges"), &key("ranges", 1), &key("ranges", 3));
+    db.write(batch)
 }

@@ -11,7 +11,7 @@ mod table;
 
 pub use manifest::{append_to_manifest, change_manifest_field, set_manifest_byte};
 pub use record::{Frame, append_to_log};
-pub use table::{change_property, change_section_tag, set_footer_byte};
+pub use table::{change_block_type, change_property, change_section_tag, set_footer_byte};
 
 /// How many kinds of file have a draft version: see [`newer`].
 pub const VERSIONED: [&str; 3] = [".table", "MANIFEST-", ".wal"];

@@ -62,7 +62,7 @@ fn mandatory_things_of_later_builds_are_refused() {
 /// features are for.
 #[test]
 fn mandatory_things_of_an_older_table_are_refused() {
-    for change in changes::of_table(OLD_TABLE) {
+    for change in changes::of_table(OLD_TABLE).into_iter().chain([changes::of_block()]) {
         let (files, fs, options) = changed(&change);
         for (reader, outcome) in outcomes(&options) {
             assert_incompatible(&outcome, &format!("{}: {reader}", change.what));

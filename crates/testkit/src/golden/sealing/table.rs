@@ -49,12 +49,28 @@ pub fn change_property(
     table[at..at + to.len()].copy_from_slice(to);
     let id = id_at(table, 12);
     seal(table, section, entry + 24, context(id, start as u64));
-    let (before, now) = set_witness(table, blocks);
+    let witnesses = set_witness(table, blocks);
+    name_witness(files, witnesses);
+}
+
+/// Changes what the manifest says of a table's checksum.
+fn name_witness(files: &mut Files, (before, now): (u32, u32)) {
     let manifest = files.iter_mut().find(|(name, _)| name.starts_with("MANIFEST-"));
     let (_, manifest) = manifest.expect("it is there");
     // Field 4, of 4 bytes.
     let field = |witness: u32| [&[9, 4], &witness.to_le_bytes()[..]].concat();
     change_manifest_field(manifest, &field(before), &field(now));
+}
+
+/// Gives the first block of the table `name` the type byte `to`, and makes the footer and
+/// the manifest right. `blocks` as in [`change_property`].
+pub fn change_block_type(files: &mut Files, name: &str, blocks: &[(usize, usize)], to: u8) {
+    let table = files.get_mut(name).expect("it is there");
+    let (id, (start, end)) = (id_at(table, 12), blocks[0]);
+    table[end - 5] = to;
+    seal(table, start..end - 4, end - 4, context(id, start as u64));
+    let witnesses = set_witness(table, blocks);
+    name_witness(files, witnesses);
 }
 
 /// Makes the footer right. Gives the checksum over all checksums that was in it, and

@@ -124,6 +124,15 @@ pub fn of_table(table: &'static str) -> Vec<Change> {
     ]
 }
 
+/// What concerns a block of a table that opening does not read.
+pub fn of_block() -> Change {
+    change("a codec of a block", |files| {
+        let (fs, _) = disk(files);
+        let blocks = blocks(&fs, OLD_TABLE);
+        sealing::change_block_type(files, OLD_TABLE, &blocks, 9);
+    })
+}
+
 /// A segment that only its readers understand.
 pub fn read_compatible_log() -> Change {
     change("a read-compatible feature of a segment", |files| {
