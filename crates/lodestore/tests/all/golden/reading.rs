@@ -2,7 +2,8 @@
 //! they were written.
 
 use lodestore::adopt::roll_back;
-use lodestore::{Db, Error};
+use lodestore::{Db, Error, Family, KeyOrder, ReadOptions};
+use std::collections::BTreeSet;
 use std::path::Path;
 use testkit::files::Files;
 use testkit::golden::{self, ADOPTED, FORMAT, VERSIONED};
@@ -64,7 +65,7 @@ fn adopted_golden_directories_lead_back() {
     }
 }
 
-/// Both ways, and key by key.
+/// Both ways, key by key, and by what keys begin with.
 pub fn assert_holds(db: &Db, expected: &str, what: &str) {
     db.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
     let found = golden::contents(db).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -84,6 +85,23 @@ pub fn assert_holds(db: &Db, expected: &str, what: &str) {
             cursor.prev();
         }
         assert!(!cursor.valid() && cursor.status().is_ok(), "{what}: more backward in {name}");
+        assert_has_prefixes(&family, &forward, what);
+    }
+}
+
+/// Filters hide no key from who asks for those with some beginning.
+fn assert_has_prefixes(family: &Family, entries: &[(Vec<u8>, Vec<u8>)], what: &str) {
+    if family.family_options().order.name() != KeyOrder::Bytewise.name() {
+        return;
+    }
+    let beginnings = |key: &'_ [u8]| (1..=key.len().min(8)).map(|n| key[..n].to_vec()).collect();
+    let prefixes: BTreeSet<Vec<u8>> =
+        entries.iter().flat_map(|(key, _)| -> Vec<Vec<u8>> { beginnings(key) }).collect();
+    for prefix in prefixes {
+        let expected = entries.iter().filter(|(key, _)| key.starts_with(&prefix)).count();
+        let with_prefix = ReadOptions { prefix: Some(prefix.clone()), ..ReadOptions::default() };
+        let found = family.range_with(&with_prefix, ..).filter(|entry| entry.is_ok()).count();
+        assert_eq!(found, expected, "{what}: keys with {}", prefix.escape_ascii());
     }
 }
 
