@@ -19,10 +19,10 @@ pub(super) fn described(fs: &dyn Fs, path: &Path) -> Result<String> {
     }
     let end = log.end()?;
     text += &format!(
-        "ends at {}, behind that {:?}, next record {:?}; durable up to {}, predecessors durable \
+        "ends at {}, goes on {}, next record {:?}; durable up to {}, predecessors durable \
          {}, manifest edit {}, checksum {:08x}\n",
         end.offset,
-        end.rest,
+        end.rest.is_some(),
         end.next,
         end.durable_bytes,
         end.predecessors_durable,

@@ -31,8 +31,11 @@ pub(super) fn described(fs: &dyn Fs, path: &Path) -> Result<String> {
         }
     })?;
     text += &format!(
-        "in all: edit {}, next file {}, last sequence number {}, torn {:?}\n",
-        summary.edit, summary.next_file, summary.last_sequence, summary.torn
+        "in all: edit {}, next file {}, last sequence number {}, torn at {:?}\n",
+        summary.edit,
+        summary.next_file,
+        summary.last_sequence,
+        summary.torn.map(|(offset, _)| offset)
     );
     text.extend(summary.families.iter().map(family_files));
     Ok(text)

@@ -1,8 +1,9 @@
 //! What the files of a directory say, as text: everything that
 //! `lodestore::inspect` can tell, also what no reader of the database sees.
 //!
-//! Every field is written by its name, here and not by `Debug`: a field that
-//! `inspect` learns to tell must not change texts of formats that are frozen.
+//! Every field is written by its name, here and not by `Debug`, and no sentence of
+//! `inspect` is repeated: what it learns to tell, or tells in other words, must not
+//! change texts of formats that are frozen.
 
 mod log;
 mod manifest;
@@ -11,7 +12,7 @@ mod table;
 use std::path::Path;
 use std::sync::Arc;
 
-use lodestore::inspect::{Found, FoundIn, Survey, TableFile, TableInfo, find};
+use lodestore::inspect::{FileUse, Found, FoundIn, Survey, TableFile, TableInfo, find};
 use lodestore::{Fs, KeyOrder, MemFs, Options, Result};
 
 use super::shown::shown;
@@ -32,7 +33,7 @@ pub fn described(fs: &MemFs, directory: &Path, options: &Options) -> Result<Stri
     let mut text = format!("manifest in use: {in_use}\n");
     // Whoever opens a database may leave locks.
     for file in survey.files.iter().filter(|file| !file.name.starts_with("LOCK")) {
-        text += &format!("{}: {} bytes, {:?}\n", file.name, file.bytes, file.usage);
+        text += &format!("{}: {} bytes, {}\n", file.name, file.bytes, usage(file.usage));
     }
     for file in &survey.files {
         let path = directory.join(&file.name);
@@ -47,6 +48,18 @@ pub fn described(fs: &MemFs, directory: &Path, options: &Options) -> Result<Stri
         }
     }
     Ok(text + &overridden(&fs, directory, &survey, options)?)
+}
+
+fn usage(of: FileUse) -> &'static str {
+    match of {
+        FileUse::Table => "table",
+        FileUse::Log => "log",
+        FileUse::Administration => "administration",
+        FileUse::Unreferenced => "unreferenced",
+        FileUse::Adopted => "adopted",
+        FileUse::Foreign => "foreign",
+        other => panic!("this text lacks {other:?}"),
+    }
 }
 
 /// The family that a table belongs to, and its order; bytewise order if it belongs to

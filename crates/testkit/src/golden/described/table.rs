@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lodestore::inspect::{BlockSummary, Entry, TableFile, TableProperties};
+use lodestore::inspect::{BlockSummary, Engine, Entry, TableFile, TableProperties};
 use lodestore::{Fs, KeyOrder, Result};
 
 use super::{bound, brief};
@@ -13,9 +13,10 @@ use super::{bound, brief};
 /// What reading gives.
 pub(super) fn described(fs: &dyn Fs, path: &Path, order: KeyOrder) -> Result<String> {
     let table = TableFile::open(fs, path, order)?;
-    let mut text = properties(&table.counted()?);
+    let counted = table.counted()?;
+    let mut text = properties(&counted);
     for block in table.blocks() {
-        text += &self::block(&block?);
+        text += &self::block(&block?, counted.engine);
     }
     text.extend(table.range_deletes().map(|delete| entry(&delete)));
     for of in table.entries() {
@@ -67,15 +68,21 @@ fn properties(of: &TableProperties) -> String {
     text
 }
 
-fn block(of: &BlockSummary) -> String {
+/// A line of a block. Of LevelDB's, how it looks when decoded is not LevelDB's.
+fn block(of: &BlockSummary, engine: Engine) -> String {
+    let BlockSummary { offset, stored_bytes, stored_type, entries, .. } = of;
+    if engine == Engine::LevelDb {
+        let stored = format!("block at {offset}, {stored_bytes} bytes of type {stored_type}");
+        return format!("{stored}: entries {entries}, from {}\n", brief(&of.first_key));
+    }
     format!(
         "block at {}, {} bytes of type {}: {} decoded, entries {}, flags {:#x}, bytes of a number \
          {}, zeros {}, from {}\n",
-        of.offset,
-        of.stored_bytes,
-        of.stored_type,
+        offset,
+        stored_bytes,
+        stored_type,
         of.decoded_bytes,
-        of.entries,
+        entries,
         of.flags,
         of.sequence_bytes,
         of.fill_bytes,
