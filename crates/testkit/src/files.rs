@@ -28,13 +28,35 @@ pub fn read(fs: &dyn Fs, directory: &Path) -> io::Result<Files> {
     Ok(files)
 }
 
-/// Writes `files` into `directory`, durably.
+/// The same, and every file of the folders in it, as `FOLDER/NAME`.
+///
+/// # Errors
+/// What reading gives.
+pub fn read_with_folders(fs: &dyn Fs, directory: &Path) -> io::Result<Files> {
+    let mut files = Files::new();
+    for name in fs.list(directory)? {
+        let path = directory.join(&name);
+        // A folder can be listed, and a file cannot.
+        let Ok(inside) = read(fs, &path) else {
+            files.insert(name, fs::read_all(fs, &path)?);
+            continue;
+        };
+        files.extend(inside.into_iter().map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+    }
+    Ok(files)
+}
+
+/// Writes `files` into `directory`, durably; those with a `/` in their names into a
+/// folder there.
 ///
 /// # Errors
 /// What writing gives.
 pub fn write(fs: &dyn Fs, directory: &Path, files: &Files) -> io::Result<()> {
     fs.create_directory(directory)?;
     for (name, bytes) in files {
+        if let Some((folder, _)) = name.split_once('/') {
+            fs.create_directory(&directory.join(folder))?;
+        }
         let mut file = fs.create(&directory.join(name))?;
         file.append(bytes)?;
         file.sync()?;

@@ -126,6 +126,8 @@ fn change_text(output: &Output, change: &Change) -> String {
             let key = output.shown(key);
             format!("family {family} level {level}: compactions go on after {key} @{sequence}")
         }
+        Change::DurableLog { number: 0, .. } => "no log was synced".to_string(),
+        Change::DurableLog { number, bytes } => format!("log {number} durable up to {bytes}"),
         other => format!("{other:?}"),
     }
 }
@@ -170,6 +172,9 @@ fn change_object(output: &Output, change: &Change) -> Value {
                 output.add_bytes(&mut object, "after", key);
             }
             object.into()
+        }
+        Change::DurableLog { number, bytes } => {
+            json!({ "durable_log": number, "bytes": bytes })
         }
         other => json!({ "other": format!("{other:?}") }),
     }

@@ -104,10 +104,23 @@ impl<'a> Build<'a> {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// An id that no file has, from the scheduler that is to be used, if one is: a seeded
+    /// one gives the same each time.
+    fn new_id(&self) -> FileId {
+        let scheduler = self.options.scheduler.as_ref();
+        FileId(scheduler.map_or_else(system_random_u128, |of| of.random_u128()))
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        let scheduler = self.options.scheduler.as_ref();
+        scheduler.map_or_else(system_unix_seconds, |of| of.unix_seconds())
+    }
+
     fn link(&mut self, foreign: &Foreign) -> Result<()> {
         let to = filename::table_path(self.directory, foreign.meta.number);
         db::link_or_copy(&*self.options.fs, &foreign.path, &to)?;
-        self.added.push((foreign.level, foreign.meta.clone()));
+        let meta = TableMeta { id: self.new_id(), ..foreign.meta.clone() };
+        self.added.push((foreign.level, meta));
         self.report.tables_linked += 1;
         Ok(())
     }
@@ -178,8 +191,8 @@ impl<'a> Build<'a> {
             }),
             ..family.table_settings(place, false, buffers)
         };
-        let builder = TableBuilder::new(file, &path, FileId(system_random_u128()), settings)?;
-        Ok(NewTable::begin(number, system_unix_seconds(), builder))
+        let builder = TableBuilder::new(file, &path, self.new_id(), settings)?;
+        Ok(NewTable::begin(number, self.unix_seconds(), builder))
     }
 
     /// Writes the manifest and makes the directory ours.
@@ -201,7 +214,7 @@ impl<'a> Build<'a> {
         let fs = &self.options.fs;
         let header = SegmentHeader {
             number,
-            id: FileId(system_random_u128()),
+            id: self.new_id(),
             database: identity.database_id,
             manifest_id: identity.id,
             ..SegmentHeader::default()
@@ -223,9 +236,9 @@ impl<'a> Build<'a> {
     fn identity(&self) -> ManifestIdentity {
         ManifestIdentity {
             number: self.number(),
-            id: FileId(system_random_u128()),
-            database_id: FileId(system_random_u128()),
-            created_unix_seconds: system_unix_seconds(),
+            id: self.new_id(),
+            database_id: self.new_id(),
+            created_unix_seconds: self.unix_seconds(),
             ..ManifestIdentity::default()
         }
     }

@@ -38,6 +38,8 @@ pub struct TableInfo {
     pub id: FileId,
     /// Length of the file.
     pub bytes: u64,
+    /// Checksum over all checksums of the file; 0 in LevelDB's format.
+    pub checksum: u32,
     /// Entries, deletes included.
     pub entries: u64,
     /// Deletes and single deletes among them.
@@ -50,8 +52,13 @@ pub struct TableInfo {
     pub value_bytes: u64,
     /// The first key.
     pub smallest: Vec<u8>,
+    /// Sequence number and kind of the first entry, as `sequence << 8 | kind`;
+    /// `u64::MAX` if its key is a bound before it.
+    pub smallest_trailer: u64,
     /// The last key, or where its last range delete ends.
     pub largest: Vec<u8>,
+    /// The same of the last entry; `u64::MAX` if the key is a bound behind it.
+    pub largest_trailer: u64,
     /// The lowest sequence number in it.
     pub sequence_min: SequenceNumber,
     /// The highest one.
@@ -84,13 +91,16 @@ impl From<&TableMeta> for TableInfo {
             number: meta.number,
             id: meta.id,
             bytes: meta.bytes,
+            checksum: meta.checksum,
             entries: meta.entries,
             tombstones: meta.tombstones,
             range_deletes: meta.range_tombstones,
             key_bytes: meta.key_bytes,
             value_bytes: meta.value_bytes,
             smallest: meta.smallest.user_key.clone(),
+            smallest_trailer: meta.smallest.trailer,
             largest: meta.largest.user_key.clone(),
+            largest_trailer: meta.largest.trailer,
             sequence_min: meta.sequence_min,
             sequence_max: meta.sequence_max,
             sequence_override: meta.sequence_override,
@@ -112,6 +122,8 @@ pub struct FamilyInfo {
     pub comparator: String,
     /// The name of its merge operator.
     pub merge_operator: Option<String>,
+    /// The name of what maps its keys to prefixes.
+    pub prefix_extractor: Option<String>,
 }
 
 impl From<&FamilyDescriptor> for FamilyInfo {
@@ -121,6 +133,7 @@ impl From<&FamilyDescriptor> for FamilyInfo {
             name: descriptor.name.clone(),
             comparator: descriptor.comparator.clone(),
             merge_operator: descriptor.merge_operator.clone(),
+            prefix_extractor: descriptor.prefix_extractor.clone(),
         }
     }
 }

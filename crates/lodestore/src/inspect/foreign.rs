@@ -39,6 +39,7 @@ pub(super) fn family(state: &ManifestState, manifest: &Path) -> Result<FamilyFil
         name: db::DEFAULT_NAME.to_string(),
         comparator: state.comparator(manifest)?,
         merge_operator: None,
+        prefix_extractor: None,
     };
     Ok(FamilyFiles { info, log_number: state.log_number, levels })
 }

@@ -65,7 +65,7 @@ impl LevelDbRecords {
         }
         let torn = "a record that was not written to its end, as after a crash";
         let rest = records.torn_at().map(|_| torn.to_string());
-        Ok(LogEnd { offset: offset as u64, rest, next: None })
+        Ok(LogEnd { offset: offset as u64, rest, ..LogEnd::default() })
     }
 }
 

@@ -63,6 +63,7 @@ fn changes(edit: &Edit) -> Vec<Change> {
             name: db::DEFAULT_NAME.to_string(),
             comparator: String::from_utf8_lossy(name).into_owned(),
             merge_operator: None,
+            prefix_extractor: None,
         })
     }));
     changes.extend(edit.next_file_number.map(Change::NextFile));

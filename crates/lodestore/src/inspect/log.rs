@@ -9,7 +9,7 @@ use crate::key::{FileId, SequenceNumber};
 use crate::leveldb::decode_batch;
 use crate::record::{End, Next, RecordReader, scan};
 use crate::sync::Arc;
-use crate::wal::{self, SegmentHeader};
+use crate::wal::{self, Predecessor, SegmentHeader};
 
 use super::described::Engine;
 use super::foreign_log::LevelDbRecords;
@@ -48,6 +48,26 @@ pub struct LogHeader {
     pub first_sequence: SequenceNumber,
     /// The number of the segment before it, if there was one.
     pub predecessor: Option<u64>,
+    /// What it knows of that one.
+    pub sealed: Option<SealedLog>,
+    /// The manifest in use when it was begun.
+    pub manifest: FileId,
+    /// The last edit of that manifest then.
+    pub manifest_edit: u64,
+}
+
+/// A segment as the one after it describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SealedLog {
+    /// Its identity.
+    pub id: FileId,
+    /// Where its last record ends.
+    pub bytes: u64,
+    /// It was durable up to here when the next one was begun.
+    pub durable_bytes: u64,
+    /// Checksum over its records.
+    pub checksum: u32,
 }
 
 /// The record of one commit group.
@@ -79,8 +99,15 @@ impl<'a> LogBatch<'a> {
     }
 }
 
+impl From<Predecessor> for SealedLog {
+    fn from(of: Predecessor) -> SealedLog {
+        let Predecessor { id, bytes, watermark: durable_bytes, checksum, .. } = of;
+        SealedLog { id, bytes, durable_bytes, checksum }
+    }
+}
+
 /// How the records of a segment end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogEnd {
     /// Where the last whole record ends.
@@ -92,6 +119,14 @@ pub struct LogEnd {
     /// A record of this file stands behind that, at this offset: bytes between
     /// were lost. Without a durable witness that is an unsynced tail.
     pub next: Option<u64>,
+    /// Its records say that everything before here was durable; 0 in LevelDB's.
+    pub durable_bytes: u64,
+    /// Its records say that every segment before it was durable.
+    pub predecessors_durable: bool,
+    /// The last edit of the manifest that its records know of; 0: none.
+    pub manifest_edit: u64,
+    /// Checksum over its records; 0 of LevelDB's.
+    pub checksum: u32,
 }
 
 impl LogFile {
@@ -115,13 +150,22 @@ impl LogFile {
 
     fn ours(file: Arc<dyn ReadableFile>, path: &Path, header: &SegmentHeader) -> LogFile {
         let &SegmentHeader { number, id, database, first_sequence, .. } = header;
-        let predecessor = header.predecessor.map(|predecessor| predecessor.number);
         let start = wal::HEADER_BLOCK_BYTES;
         let reader = RecordReader::new(Arc::clone(&file), path, id, start, u64::MAX);
         let engine = Engine::Lodestore;
         LogFile {
             path: path.to_path_buf(),
-            header: LogHeader { engine, number, id, database, first_sequence, predecessor },
+            header: LogHeader {
+                engine,
+                number,
+                id,
+                database,
+                first_sequence,
+                predecessor: header.predecessor.map(|predecessor| predecessor.number),
+                sealed: header.predecessor.map(SealedLog::from),
+                manifest: header.manifest_id,
+                manifest_edit: header.manifest_edit,
+            },
             records: Records::Ours { file, id, reader },
             ended: false,
         }
@@ -135,6 +179,9 @@ impl LogFile {
             database: FileId(0),
             first_sequence: records.first_sequence(),
             predecessor: None,
+            sealed: None,
+            manifest: FileId(0),
+            manifest_edit: 0,
         };
         let records = Records::LevelDb(records);
         Ok(LogFile { path: path.to_path_buf(), header, records, ended: false })
@@ -200,8 +247,17 @@ fn end_of_ours(
         }
     };
     let offset = end.offset();
+    let ended = LogEnd {
+        offset,
+        rest: None,
+        next: None,
+        durable_bytes: reader.watermark(),
+        predecessors_durable: scan(file, path, id, wal::HEADER_BLOCK_BYTES)?.predecessor_durable,
+        manifest_edit: reader.manifest_edit(),
+        checksum: reader.checksum(),
+    };
     let rest = match end {
-        End::Clean { .. } => return Ok(LogEnd { offset, rest: None, next: None }),
+        End::Clean { .. } => return Ok(ended),
         End::Foreign { .. } => "bytes that are no record of this segment",
         End::Torn { what, .. } => what,
     };
@@ -211,5 +267,5 @@ fn end_of_ours(
         let what = format!("{rest}, although what was here had been made durable");
         return Err(Error::corruption(path, offset, what));
     }
-    Ok(LogEnd { offset, rest: Some(rest.to_string()), next: past.first })
+    Ok(LogEnd { rest: Some(rest.to_string()), next: past.first, ..ended })
 }

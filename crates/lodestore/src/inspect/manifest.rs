@@ -9,6 +9,7 @@ use crate::leveldb::names::{self, LevelDbFile};
 use crate::sync::Arc;
 use crate::version::VersionEdit;
 use crate::version::manifest::{self, ManifestIdentity, Recovered};
+use crate::wal::DurableLog;
 
 use super::described::{Engine, FamilyInfo, TableInfo};
 use super::survey::FamilyFiles;
@@ -39,6 +40,8 @@ pub struct ManifestHeader {
     pub database: FileId,
     /// The manifest before it; zero if there was none.
     pub predecessor: FileId,
+    /// The number of the last edit in the checkpoint that it begins with.
+    pub checkpoint_edit: u64,
     /// When it was created, in seconds since 1970.
     pub created_unix_seconds: u64,
 }
@@ -108,6 +111,13 @@ pub enum Change {
         /// The last key, with its number, that was compacted; `None`: anew.
         after: Option<(Vec<u8>, SequenceNumber)>,
     },
+    /// The newest segment of the log that was synced.
+    DurableLog {
+        /// The segment's number; 0: none was.
+        number: u64,
+        /// How many bytes of it are durable.
+        bytes: u64,
+    },
 }
 
 /// What a manifest adds up to.
@@ -165,7 +175,15 @@ impl ManifestFile {
         let of = self.identity.unwrap_or_else(named);
         let ManifestIdentity { number, id, database_id: database, predecessor, .. } = of;
         let created_unix_seconds = of.created_unix_seconds;
-        ManifestHeader { engine, number, id, database, predecessor, created_unix_seconds }
+        ManifestHeader {
+            engine,
+            number,
+            id,
+            database,
+            predecessor,
+            checkpoint_edit: of.edit,
+            created_unix_seconds,
+        }
     }
 
     /// Gives every edit to `visit`, in order, and then what they add up to.
@@ -237,6 +255,9 @@ fn changes(edit: &VersionEdit) -> Vec<Change> {
         level: cursor.level,
         after: cursor.after.as_ref().map(|key| (key.user_key.clone(), sequence_of(key.trailer))),
     }));
+    let durable = edit.durable_log;
+    changes
+        .extend(durable.map(|DurableLog { number, bytes }| Change::DurableLog { number, bytes }));
     changes.extend(edit.families_dropped.iter().map(|&family| Change::FamilyDropped(family)));
     changes
 }

@@ -50,10 +50,10 @@ mod find;
 pub use crate::status::{
     CompactionStatus, CounterStatus, FamilyStatus, LatencyStatus, LevelStatus, Status,
 };
-pub use crate::table::{BlockSummary, TableProperties};
+pub use crate::table::{BlockSummary, TableProperties, TableSection};
 pub use described::{Engine, Entry, FamilyInfo, TableInfo};
 pub use find::{Found, FoundIn, find};
-pub use log::{LogBatch, LogEnd, LogFile, LogHeader};
+pub use log::{LogBatch, LogEnd, LogFile, LogHeader, SealedLog};
 pub use manifest::{Change, ManifestEdit, ManifestFile, ManifestHeader, ManifestSummary};
 pub(crate) use settled::settled;
 pub use survey::{FamilyFiles, FileUse, FoundFile, Survey};

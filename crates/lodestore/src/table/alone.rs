@@ -4,10 +4,11 @@ use crate::error::Result;
 use crate::key::{FileId, SequenceNumber, Trailer};
 
 use super::block::Block;
+use super::codec::TRAILER_BYTES;
 use super::directory::Directory;
-use super::format::HEADER_BYTES;
+use super::format::{HEADER_BYTES, Section, read_at};
 use super::locator::Locator;
-use super::reader::{BlockIndex, Origin, ReadContext, Table};
+use super::reader::{BlockIndex, BlockPlace, Origin, ReadContext, Table};
 
 /// What a table says of itself. A table of LevelDB says little: its entries are an
 /// estimate, and what is called unknown is 0, unless they were counted.
@@ -53,8 +54,33 @@ pub struct TableProperties {
     pub sequence_max: SequenceNumber,
     /// The first key.
     pub smallest: Vec<u8>,
+    /// Sequence number and kind of the first entry, as `sequence << 8 | kind`;
+    /// `u64::MAX` if its key is a bound before it.
+    pub smallest_trailer: u64,
     /// The last key, or where its last range delete ends.
     pub largest: Vec<u8>,
+    /// The same of the last entry; `u64::MAX` if the key is a bound behind it.
+    pub largest_trailer: u64,
+    /// The name of what maps keys to the prefixes that the filter has, if it does.
+    pub prefix_extractor: Option<String>,
+    /// Number and name of the family that it was written for, if it was for one.
+    pub family: Option<(u32, String)>,
+    /// What it has behind its blocks, in the order of the file; none of a foreign table.
+    pub sections: Vec<TableSection>,
+}
+
+/// A section of a table of ours, as its footer names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableSection {
+    /// What it is, by docs/format/table.md.
+    pub tag: u32,
+    /// What must be known of it.
+    pub flags: u32,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// A block of entries.
@@ -69,8 +95,23 @@ pub struct BlockSummary {
     pub decoded_bytes: u64,
     /// Entries in it.
     pub entries: u64,
+    /// The type byte behind it: how it is compressed.
+    pub stored_type: u8,
+    /// Its flags, by docs/format/table.md; of a foreign table those of the same entries.
+    pub flags: u8,
+    /// Bytes of each sequence number in it: 0 if all have the same one.
+    pub sequence_bytes: u8,
+    /// Zeros behind its values.
+    pub fill_bytes: u64,
     /// The first key.
     pub first_key: Vec<u8>,
+}
+
+impl From<&Section> for TableSection {
+    fn from(section: &Section) -> TableSection {
+        let &Section { tag, flags, offset, length: bytes, .. } = section;
+        TableSection { tag, flags, offset, bytes }
+    }
 }
 
 /// The engine that wrote a file, or whose format it has.
@@ -130,7 +171,17 @@ impl Table {
             sequence_min: stated.sequence_min,
             sequence_max: stated.sequence_max,
             smallest: stated.smallest.user_key.clone(),
+            smallest_trailer: stated.smallest.trailer,
             largest: stated.largest.user_key.clone(),
+            largest_trailer: stated.largest.trailer,
+            prefix_extractor: stated.prefix_extractor.clone(),
+            family: stated.family.as_ref().map(|family| (family.id, family.name.clone())),
+            sections: match &self.origin {
+                Origin::Native { footer, .. } => {
+                    footer.sections.iter().map(TableSection::from).collect()
+                }
+                Origin::LevelDb => Vec::new(),
+            },
         }
     }
 
@@ -181,15 +232,29 @@ impl Table {
     ) -> Result<BlockSummary> {
         let wanted = locator.locate(self, index, context)?;
         let block: Block = self.load_block(wanted, context)?;
-        let layout = block.layout();
+        let (layout, bytes, place) = (block.layout(), block.bytes(), wanted.place);
         let mut first_key = Vec::new();
-        layout.append_key(block.bytes(), 0, &mut first_key);
+        layout.append_key(bytes, 0, &mut first_key);
+        let decoded_bytes = (bytes.len() - super::layout::SLACK_BYTES) as u64;
+        let values_end = block.range_of(layout.value(bytes, layout.count - 1)).end as u64;
         Ok(BlockSummary {
-            offset: wanted.place.offset,
-            stored_bytes: wanted.place.stored_bytes as u64,
-            decoded_bytes: (block.bytes().len() - super::layout::SLACK_BYTES) as u64,
+            offset: place.offset,
+            stored_bytes: place.stored_bytes as u64,
+            decoded_bytes,
             entries: layout.count as u64,
+            stored_type: self.stored_type(place)?,
+            flags: layout.flags,
+            sequence_bytes: layout.sequence_bytes as u8,
+            fill_bytes: decoded_bytes - values_end,
             first_key,
         })
+    }
+
+    /// The type byte of the block that is stored at `place`.
+    fn stored_type(&self, place: BlockPlace) -> Result<u8> {
+        let at = place.offset + (place.stored_bytes - TRAILER_BYTES) as u64;
+        let mut byte = [0];
+        read_at(&*self.file, at, &mut byte, &self.path)?;
+        Ok(byte[0])
     }
 }

@@ -60,7 +60,7 @@ pub(super) struct Layout {
     pub(super) flags: u8,
     kind: u8,
     pub(super) head_bytes: usize,
-    sequence_bytes: usize,
+    pub(super) sequence_bytes: usize,
     sequence_min: SequenceNumber,
     pub(super) prefix_bytes: usize,
     suffix_bytes: usize,

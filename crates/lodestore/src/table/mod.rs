@@ -93,7 +93,7 @@ use crate::budget::Charge;
 use crate::key::{KeyOrder, Trailer, hash};
 use crate::prefix::PrefixExtractor;
 
-pub use alone::{BlockSummary, Engine, TableProperties};
+pub use alone::{BlockSummary, Engine, TableProperties, TableSection};
 pub(crate) use block::Block;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;

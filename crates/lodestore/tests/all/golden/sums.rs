@@ -1,0 +1,77 @@
+//! Golden files of a frozen format never change.
+
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::Path;
+use testkit::golden::FORMAT;
+
+use super::kept;
+
+/// In each format's directory: a line for each file, as `sha256sum` writes and checks it.
+pub const NAME: &str = "SHA256SUMS";
+
+/// Formats that are frozen, each with the SHA-256 of its [`NAME`]. A line that is
+/// here stays for ever, and so do its files. None is yet: the formats are drafts.
+const FROZEN: &[(&str, &str)] = &[];
+
+/// True if nothing of a format's files may change.
+pub fn is_frozen(format: &str) -> bool {
+    FROZEN.iter().any(|(frozen, _)| *frozen == format)
+}
+
+/// The text of [`NAME`] for the files that are in `directory`.
+pub fn of(directory: &Path) -> String {
+    let mut text = String::new();
+    for name in files_below(directory, "") {
+        if name != NAME {
+            let bytes = std::fs::read(directory.join(&name)).expect("it can be read");
+            text += &format!("{}  {name}\n", sha256(&bytes));
+        }
+    }
+    text
+}
+
+/// Paths of all files below `directory`, sorted, `prefix` before each.
+fn files_below(directory: &Path, prefix: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("it can be listed") {
+        let entry = entry.expect("it can be listed");
+        let name = format!("{prefix}{}", entry.file_name().to_str().expect("names are text"));
+        match entry.path().is_dir() {
+            true => found.extend(files_below(&entry.path(), &format!("{name}/"))),
+            false => found.push(name),
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes what is written");
+        text
+    })
+}
+
+/// What databases were written with is what they are read with: files are those that
+/// their sums are of, and sums of frozen formats those that this source is of.
+#[test]
+fn golden_files_are_as_they_were_written() {
+    for format in kept::formats() {
+        let directory = kept::path(&format);
+        let sums = std::fs::read_to_string(directory.join(NAME)).unwrap_or_default();
+        let found = of(&directory);
+        for (line, now) in sums.lines().zip(found.lines()) {
+            assert_eq!(line, now, "{format}: a golden file has changed");
+        }
+        assert!(sums == found, "{format}: golden files were added or removed");
+        let frozen = FROZEN.iter().find(|(frozen, _)| *frozen == format);
+        match frozen {
+            Some((_, sum)) => assert_eq!(*sum, sha256(sums.as_bytes()), "{format} is frozen"),
+            None => assert_eq!(format, FORMAT, "a format that is no longer written is frozen"),
+        }
+    }
+    for (format, _) in FROZEN {
+        assert!(kept::path(format).is_dir(), "the files of {format} are gone");
+    }
+}
