@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::fs::{Fs, ReadableFile};
-use crate::key::{FileId, SequenceNumber, sequence_of};
+use crate::key::{FileId, SequenceNumber};
 use crate::leveldb::names::{self, LevelDbFile};
 use crate::sync::Arc;
 use crate::version::VersionEdit;
@@ -102,7 +102,7 @@ pub enum Change {
     },
     /// LevelDB's log before the one that it writes to is needed too; 0: it is not.
     PreviousLog(u64),
-    /// Where the next compaction of a level begins.
+    /// Where LevelDB's next compaction of a level begins.
     CompactionCursor {
         /// The family's id.
         family: u32,
@@ -249,11 +249,6 @@ fn changes(edit: &VersionEdit) -> Vec<Change> {
         family: *family,
         level: *level,
         table: Box::new(meta.into()),
-    }));
-    changes.extend(edit.cursors.iter().map(|cursor| Change::CompactionCursor {
-        family: cursor.family,
-        level: cursor.level,
-        after: cursor.after.as_ref().map(|key| (key.user_key.clone(), sequence_of(key.trailer))),
     }));
     let durable = edit.durable_log;
     changes

@@ -43,7 +43,6 @@ pub(super) fn write(
 ) -> Result<()> {
     let mut state = damaged.guide.state.clone();
     state.clear_tables();
-    state.families.values_mut().for_each(|family| family.cursors.clear());
     let next = files.iter().filter_map(|(name, _)| filename::number_of(name)).max();
     let next = state.next_file_number.max(next.unwrap_or(0) + 1);
     let tables = &damaged.tables.list;

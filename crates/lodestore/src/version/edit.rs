@@ -26,9 +26,9 @@
 //! Whatever the order of the fields, an edit means: families are created,
 //! then tables deleted, then tables added, then families dropped.
 
-use crate::coding::{Reader, put_u64, put_varint};
+use crate::coding::{Reader, put_varint};
 use crate::error::Undecodable;
-use crate::key::{InternalKey, SequenceNumber};
+use crate::key::SequenceNumber;
 use crate::table::meta::TableMeta;
 use crate::version::field::{
     Fields, corrupt, keep_unknown, number, optional, put_bytes, put_number, required, set_once,
@@ -46,7 +46,6 @@ const FAMILY_CREATED: u64 = required(5);
 const FAMILY_DROPPED: u64 = required(6);
 const TABLE_ADDED: u64 = required(7);
 const TABLE_DELETED: u64 = required(8);
-const CURSOR: u64 = optional(9);
 const DURABLE_LOG: u64 = required(10);
 
 const FAMILY_ID: u64 = required(1);
@@ -71,15 +70,6 @@ pub(crate) struct FamilyDescriptor {
     pub(crate) unknown: Vec<u8>,
 }
 
-/// Where the next compaction of a level should begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CompactionCursor {
-    pub(crate) family: u32,
-    pub(crate) level: usize,
-    /// The last entry that was compacted; `None`: begin anew.
-    pub(crate) after: Option<InternalKey>,
-}
-
 /// One change. What is `None` or empty stays as it was.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct VersionEdit {
@@ -99,7 +89,6 @@ pub(crate) struct VersionEdit {
     pub(crate) tables_added: Vec<(u32, usize, TableMeta)>,
     /// (family, level, number).
     pub(crate) tables_deleted: Vec<(u32, usize, u64)>,
-    pub(crate) cursors: Vec<CompactionCursor>,
     /// The newest log that was synced, and how far.
     pub(crate) durable_log: Option<DurableLog>,
 }
@@ -137,9 +126,6 @@ impl VersionEdit {
                 put_varints(body, &[u64::from(*family), *level as u64]);
                 table_field::encode(meta, body);
             });
-        }
-        for cursor in &self.cursors {
-            put(CURSOR, &|body| cursor.encode(body));
         }
         if let Some(DurableLog { number, bytes }) = self.durable_log {
             put(DURABLE_LOG, &|body| put_varints(body, &[number, bytes]));
@@ -185,10 +171,6 @@ impl VersionEdit {
             TABLE_DELETED => {
                 let (family, level) = (family_id(&mut rest)?, level(&mut rest)?);
                 self.tables_deleted.push((family, level, varint(&mut rest)?));
-            }
-            CURSOR => {
-                self.cursors.push(CompactionCursor::decode(&mut rest)?);
-                return Ok(());
             }
             DURABLE_LOG => {
                 let log = DurableLog { number: varint(&mut rest)?, bytes: varint(&mut rest)? };
@@ -246,25 +228,6 @@ impl FamilyDescriptor {
     }
 }
 
-impl CompactionCursor {
-    fn encode(&self, out: &mut Vec<u8>) {
-        put_varints(out, &[u64::from(self.family), self.level as u64]);
-        if let Some(key) = &self.after {
-            put_u64(out, key.trailer);
-            out.extend_from_slice(&key.user_key);
-        }
-    }
-
-    fn decode(rest: &mut Reader<'_>) -> Result<CompactionCursor, Undecodable> {
-        let (family, level) = (family_id(rest)?, level(rest)?);
-        let after = match rest.rest() {
-            [] => None,
-            body => Some(table_field::entry(body)?),
-        };
-        Ok(CompactionCursor { family, level, after })
-    }
-}
-
 fn put_varints(out: &mut Vec<u8>, values: &[u64]) {
     for &value in values {
         put_varint(out, value);
@@ -315,7 +278,6 @@ mod tests {
             unknown: hint(77),
         };
         let plain = FamilyDescriptor { comparator: "c".into(), ..FamilyDescriptor::default() };
-        let after = Some(InternalKey::new(b"", 0));
         VersionEdit {
             durable_log: Some(DurableLog { number: 9, bytes: u64::MAX }),
             next_file_number: Some(u64::MAX),
@@ -326,10 +288,6 @@ mod tests {
             families_dropped: vec![5],
             tables_added: vec![(0, 6, TableMeta { number: 4, ..TableMeta::default() })],
             tables_deleted: vec![(0, 5, 4), (1, 0, u64::MAX)],
-            cursors: vec![
-                CompactionCursor { family: 0, level: 2, after },
-                CompactionCursor { family: 0, level: 3, after: None },
-            ],
         }
     }
 

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coding::COUNTER_MAX;
 use crate::compatibility::Features;
-use crate::key::{InternalKey, SequenceNumber};
+use crate::key::SequenceNumber;
 use crate::table::meta::TableMeta;
-use crate::version::edit::{CompactionCursor, FamilyDescriptor, VersionEdit};
+use crate::version::edit::{FamilyDescriptor, VersionEdit};
 use crate::version::levels::LEVELS;
 use crate::wal::DurableLog;
 
@@ -23,8 +23,6 @@ pub(crate) struct FamilyState {
     pub(crate) log_number: u64,
     /// Level and description of every live table, by number.
     pub(crate) tables: BTreeMap<u64, (usize, TableMeta)>,
-    /// Where the next compaction of a level should begin.
-    pub(crate) cursors: BTreeMap<usize, InternalKey>,
 }
 
 /// The durable description of the database.
@@ -107,9 +105,6 @@ impl State {
         for (_, level, meta) in &edit.tables_added {
             check_level(*level)?;
             self.next_file_number = self.next_file_number.max(after(meta.number)?);
-        }
-        for cursor in &edit.cursors {
-            self.family_mut(cursor.family)?.set_cursor(cursor)?;
         }
         for &family in &edit.families_dropped {
             let dropped = self.families.remove(&family);
@@ -214,16 +209,10 @@ impl FamilyState {
     }
 
     fn to_edit(&self, id: u32) -> VersionEdit {
-        let cursor = |(&level, key): (&usize, &InternalKey)| CompactionCursor {
-            family: id,
-            level,
-            after: Some(key.clone()),
-        };
         VersionEdit {
             families_created: vec![self.descriptor.clone()],
             log_numbers: vec![(id, self.log_number)],
             tables_added: self.tables.values().map(|(l, meta)| (id, *l, meta.clone())).collect(),
-            cursors: self.cursors.iter().map(cursor).collect(),
             ..VersionEdit::default()
         }
     }
@@ -242,15 +231,6 @@ impl FamilyState {
             None => Ok(()),
             Some(_) => Err(format!("table {} is added twice", meta.number)),
         }
-    }
-
-    fn set_cursor(&mut self, cursor: &CompactionCursor) -> Result<(), String> {
-        check_level(cursor.level)?;
-        match &cursor.after {
-            Some(key) => self.cursors.insert(cursor.level, key.clone()),
-            None => self.cursors.remove(&cursor.level),
-        };
-        Ok(())
     }
 }
 
@@ -287,11 +267,6 @@ mod tests {
             families_created: vec![family(0, "default"), family(7, "x")],
             log_numbers: vec![(0, 4), (7, 3)],
             tables_added: vec![(0, 0, table(10)), (0, 6, table(11)), (7, 1, table(12))],
-            cursors: vec![CompactionCursor {
-                family: 7,
-                level: 1,
-                after: Some(Default::default()),
-            }],
             ..VersionEdit::default()
         };
         state.apply(&edit).unwrap();

@@ -139,8 +139,8 @@ fn entry_bytes(key: &InternalKey) -> Vec<u8> {
     body
 }
 
-/// An entry's place: trailer, then user key. Edits use it for cursors too.
-pub(crate) fn entry(body: &[u8]) -> Result<InternalKey, Undecodable> {
+/// An entry's place: trailer, then user key.
+fn entry(body: &[u8]) -> Result<InternalKey, Undecodable> {
     let mut reader = Reader::new(body);
     let trailer = reader.u64().ok_or_else(|| corrupt("a key without a trailer"))?;
     Ok(InternalKey::new(reader.rest(), trailer))

@@ -2,14 +2,10 @@
 //! keep, operands that stay, forms of tables that few databases have, and a
 //! segment of the log that was written over another one.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use lodestore::{Append, Db, Family, MemFs, Options, Result, Snapshot, WriteBatch, WriteOptions};
 
-use crate::files;
-
-use super::sealing::{self, Frame};
 use super::{Golden, directory, family, options, settle};
 
 const NAME: &str = "odd";
@@ -49,22 +45,7 @@ pub(super) fn make() -> Result<Golden> {
     db.drop_family("gone")?;
     recycle_log(&db)?;
     settle(&db, &fs);
-    add_cursor(&fs);
     Golden::of(NAME, &db, &fs, &options)
-}
-
-/// An edit that says where compactions of a level go on, as no build writes one yet.
-fn add_cursor(fs: &MemFs) {
-    let (directory, key) = (directory(NAME), b"key 0010");
-    let mut files = files::read(fs, Path::new(&directory)).expect("memory can be read");
-    files.retain(|name, _| name.starts_with("MANIFEST-"));
-    let manifest = files.values_mut().next().expect("it is there");
-    let trailer = (970u64 << 8 | 1).to_le_bytes();
-    // Field 9, of the family `versions`, which is the third, and level 6.
-    let length = (2 + trailer.len() + key.len()) as u8;
-    let field = [&[9 << 1, length, 3, 6], &trailer[..], key].concat();
-    sealing::append_to_manifest(manifest, Frame { kind: 1, flags: 0 }, &field);
-    files::write(fs, Path::new(&directory), &files).expect("memory takes files");
 }
 
 /// A table of each family, at the deepest level but for some.

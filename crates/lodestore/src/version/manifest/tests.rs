@@ -369,16 +369,16 @@ fn numbers_of_files_that_are_there_are_not_used_again() {
 fn a_long_manifest_is_outgrown() {
     let scratch = Scratch::new("outgrown");
     let mut manifest = scratch.create(identity(), &first_state());
-    let cursor = |bytes| VersionEdit {
-        cursors: vec![crate::version::edit::CompactionCursor {
-            family: 0,
-            level: 1,
-            after: Some(crate::key::InternalKey::new(&vec![0; bytes], 0)),
+    let edit = |id, bytes| VersionEdit {
+        families_created: vec![FamilyDescriptor {
+            id,
+            name: "n".repeat(bytes),
+            ..FamilyDescriptor::default()
         }],
         ..VersionEdit::default()
     };
-    manifest.append(&[cursor(OUTGROWN_BYTES_MIN as usize - 20_000)]).unwrap();
+    manifest.append(&[edit(8, OUTGROWN_BYTES_MIN as usize - 20_000)]).unwrap();
     assert!(!manifest.is_outgrown());
-    manifest.append(&[cursor(20_000)]).unwrap();
+    manifest.append(&[edit(9, 20_000)]).unwrap();
     assert!(manifest.is_outgrown());
 }

@@ -58,7 +58,6 @@ fn assert_odd(set: &Golden) {
     let changes = changes(set);
     assert!(changes.iter().any(|change| matches!(change, Change::FamilyDropped(_))));
     assert!(changes.iter().any(|change| matches!(change, Change::TableDeleted { .. })));
-    assert!(changes.iter().any(|change| matches!(change, Change::CompactionCursor { .. })));
 }
 
 /// What snapshots keep, and tables that only delete.

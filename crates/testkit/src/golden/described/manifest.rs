@@ -5,7 +5,7 @@ use std::path::Path;
 use lodestore::inspect::{Change, FamilyFiles, FamilyInfo, ManifestFile, TableInfo};
 use lodestore::{Fs, Result};
 
-use super::{bound, brief};
+use super::bound;
 
 /// All that the manifest `path` says.
 ///
@@ -56,11 +56,6 @@ fn change(change: &Change) -> String {
             format!("family {family}, level {level}: deleted {number}")
         }
         Change::PreviousLog(number) => format!("previous log {number}"),
-        Change::CompactionCursor { family, level, after } => {
-            let after = after.as_ref();
-            let after = after.map(|(key, sequence)| format!("{} @{sequence}", brief(key)));
-            format!("family {family}, level {level}: compacted up to {after:?}")
-        }
         Change::DurableLog { number, bytes } => format!("log {number} durable up to {bytes}"),
         other => panic!("this text lacks {other:?}"),
     }
