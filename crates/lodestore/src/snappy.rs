@@ -23,13 +23,12 @@ const COPY_1: u8 = 1;
 const COPY_2: u8 = 2;
 
 const FRAGMENT_BYTES: usize = 1 << 16;
-/// More find few matches more, and no longer fit beside the content into the first
-/// cache.
+/// 32 KiB: more find few matches more, and miss the first cache.
 const TABLE_BITS_MAX: u32 = 14;
 const TABLE_BITS_MIN: u32 = 8;
 /// Matches are looked for where so many bytes follow.
 const MARGIN_BYTES: usize = 16;
-/// Short literals are copied as so many bytes, whatever their length.
+/// Literals of 17 bytes up to so many are copied as so many, whatever their length.
 const STRIDE_BYTES: usize = 64;
 /// After 2^5 places in a row without a match every second one is looked at, after half
 /// as many again every third, and so on: what does not compress is soon done with.
@@ -62,7 +61,7 @@ impl Encoder {
     /// the block's length.
     ///
     /// # Panics
-    /// If `out` is shorter, or `content` longer than 4 GiB.
+    /// If `out` is shorter, or `content` has 4 GiB or more.
     pub(crate) fn encode(&mut self, content: &[u8], out: &mut [u8]) -> usize {
         assert!(
             content.len() <= u32::MAX as usize && out.len() >= encoded_bytes_max(content.len())
@@ -113,7 +112,8 @@ impl Encoder {
     }
 }
 
-/// Finds matches in a fragment. Places in the table are below those that are looked at.
+/// Finds matches in a fragment of more than [`MARGIN_BYTES`]. The table has 2^(32 - shift)
+/// places, each before the one that is looked at, so that more than a margin follows it.
 struct Finder<'a> {
     content: &'a [u8],
     places: &'a mut [u16],
@@ -129,10 +129,11 @@ impl Finder<'_> {
         let limit = self.content.len() - MARGIN_BYTES;
         let mut looked = 1 << self.patience_bits;
         while at + 4 <= limit && looked < 3 << (self.patience_bits - 1) {
-            let word = self.word(at);
+            // SAFETY: a margin follows `at + 4`.
+            let word = unsafe { self.word(at) };
             for i in 0..4 {
-                let place = self.replace((word >> (8 * i)) as u32, at + i);
-                if self.four(place) == (word >> (8 * i)) as u32 {
+                let four = (word >> (8 * i)) as u32;
+                if let Some(place) = self.seen(four, at + i) {
                     return Some((at + i, place));
                 }
             }
@@ -140,9 +141,9 @@ impl Finder<'_> {
             looked += 4;
         }
         while at <= limit {
-            let four = self.four(at);
-            let place = self.replace(four, at);
-            if self.four(place) == four {
+            // SAFETY: a margin follows `at`.
+            let four = unsafe { self.word(at) } as u32;
+            if let Some(place) = self.seen(four, at) {
                 return Some((at, place));
             }
             let step = looked >> self.patience_bits;
@@ -158,14 +159,13 @@ impl Finder<'_> {
         if at > self.content.len() - MARGIN_BYTES {
             return None;
         }
-        let word = self.word(at - 1);
+        // SAFETY: a margin follows `at`.
+        let word = unsafe { self.word(at - 1) };
         self.replace(word as u32, at - 1);
-        let four = (word >> 8) as u32;
-        let place = self.replace(four, at);
-        if self.four(place) == four {
-            return Some((at, place));
+        match self.seen((word >> 8) as u32, at) {
+            Some(place) => Some((at, place)),
+            None => self.find(at + 1),
         }
-        self.find(at + 1)
     }
 
     /// How many bytes at `at` and at `place` before it are the same; four are.
@@ -173,7 +173,8 @@ impl Finder<'_> {
     fn match_bytes(&self, at: usize, place: usize) -> usize {
         let mut bytes = 4;
         while at + bytes + 8 <= self.content.len() {
-            let differs = self.word(at + bytes) ^ self.word(place + bytes);
+            // SAFETY: it was compared, and `place` is before `at`.
+            let differs = unsafe { self.word(at + bytes) ^ self.word(place + bytes) };
             if differs != 0 {
                 return bytes + differs.trailing_zeros() as usize / 8;
             }
@@ -183,8 +184,16 @@ impl Finder<'_> {
         bytes + rest.iter().zip(before).take_while(|(a, b)| a == b).count()
     }
 
-    /// Writes down that these four bytes are at `at`; gives where others of their hash
-    /// were last.
+    /// Writes down that these four bytes are at `at`; gives where they were last, unless
+    /// others of their hash were since.
+    #[inline(always)]
+    fn seen(&mut self, four: u32, at: usize) -> Option<usize> {
+        let place = self.replace(four, at);
+        // SAFETY: a margin follows each place of the table.
+        (unsafe { self.word(place) } as u32 == four).then_some(place)
+    }
+
+    /// The place that the table had for these four bytes, which are at `at` from now on.
     #[inline(always)]
     fn replace(&mut self, four: u32, at: usize) -> usize {
         let hash = (four.wrapping_mul(0x1e35_a7bd) >> self.shift) as usize;
@@ -194,17 +203,12 @@ impl Finder<'_> {
         usize::from(std::mem::replace(slot, at as u16))
     }
 
+    /// # Safety
+    /// Eight bytes follow `at`.
     #[inline(always)]
-    fn four(&self, at: usize) -> u32 {
-        debug_assert!(at + 4 <= self.content.len());
-        // SAFETY: all places are followed by four bytes.
-        u32::from_le(unsafe { self.content.as_ptr().add(at).cast::<u32>().read_unaligned() })
-    }
-
-    #[inline(always)]
-    fn word(&self, at: usize) -> u64 {
+    unsafe fn word(&self, at: usize) -> u64 {
         debug_assert!(at + 8 <= self.content.len());
-        // SAFETY: those who call have compared.
+        // SAFETY: the caller's.
         u64::from_le(unsafe { self.content.as_ptr().add(at).cast::<u64>().read_unaligned() })
     }
 }

@@ -292,6 +292,7 @@ impl Engine {
     /// Gives back what was kept for the writes to come.
     fn give_back(&self) {
         give_back_kept();
+        self.logs.close_retired();
         self.logs.keep_spares(self.spares_at_rest_max());
     }
 
@@ -308,6 +309,8 @@ impl Engine {
             *retrying(&mut state) = Some(error);
             self.background.notify();
             drop(state);
+            // It may be room that is missing.
+            self.logs.keep_spares(0);
             self.wake_writers();
             self.shared.scheduler.sleep(RETRY_PAUSE);
         } else {

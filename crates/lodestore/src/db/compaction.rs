@@ -198,7 +198,6 @@ impl Engine {
             job.family.views.install(Arc::clone(version), &[]);
         });
         installed.map_err(Failed::Installing)?;
-        job.family.preload_tables();
         let end = self.shared.scheduler.now();
         let begin = self.background.lock().measure(job, end);
         let time = begin.map_or(Duration::ZERO, |begin| end.saturating_sub(begin));
@@ -206,6 +205,7 @@ impl Engine {
             self.shared.count_time(Operation::Compaction, time);
         }
         self.update_pressure();
+        job.family.preload_tables();
         let (family, plan) = (&job.family.name[..], &job.plan);
         let levels = (plan.level_from, plan.level_to);
         self.shared.events.tell(match plan.trivial_move {

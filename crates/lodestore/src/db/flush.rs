@@ -81,7 +81,6 @@ impl Engine {
                 family.views.install(Arc::clone(version), &flushed);
             }
         })?;
-        group.members.iter().for_each(|(family, _)| family.preload_tables());
         let bytes = group.members.iter().map(|(_, memtable)| memtable.memory_bytes() as u64).sum();
         let end = self.shared.scheduler.now();
         self.background.lock().meters.flush.add(begin, end, bytes);
@@ -92,6 +91,7 @@ impl Engine {
         }
         self.update_pressure();
         self.logs.retire(self.versions.log_number_min());
+        group.members.iter().for_each(|(family, _)| family.preload_tables());
         Ok(())
     }
 

@@ -27,10 +27,10 @@ use super::stalls;
 use super::updates::LogPin;
 
 /// Files of retired segments that wait to be used again: a sync of one is the
-/// faster, a write to one a little.
+/// faster, and so is a write.
 const SPARES_MAX: usize = 2;
 
-/// Without syncs, they take no more than this part of what all tables do.
+/// At rest and without syncs they take no more than this part of what all tables do.
 const SPARES_PART: u64 = 8;
 
 /// Sealed segments that are kept open because they may not be durable yet;
@@ -197,17 +197,21 @@ impl Logs {
         self.state.lock().opened_at = Some(SEQUENCE_MAX.min(last + 1));
     }
 
-    /// Removes files that were kept to be used again, all but `count`.
+    /// Removes files that were kept to be used again, all but `count`. Locked meanwhile:
+    /// whoever closes the database must find them gone, since the next one in the
+    /// directory may have files of these names.
     pub(crate) fn keep_spares(&self, count: usize) {
-        let spares = {
-            let mut state = self.state.lock();
-            let kept = count.min(state.spares.len());
-            state.spares.split_off(kept)
-        };
-        for path in spares {
+        let mut state = self.state.lock();
+        let kept = count.min(state.spares.len());
+        for path in state.spares.drain(kept..) {
             // What stays behind is removed by the next open.
             let _ = self.fs.remove(&path);
         }
+    }
+
+    /// Closes sealed segments that nobody needs: removed ones take room until then.
+    pub(crate) fn close_retired(&self) {
+        self.sealed.forget_below(self.needed_from());
     }
 
     /// Bytes of the sealed segments that still matter.
@@ -332,8 +336,8 @@ impl Engine {
         let manifest = self.versions.manifest();
         let first_sequence = SEQUENCE_MAX.min(commit.last_sequence + 1);
         let log = commit.log.as_mut().expect("logging is on");
-        // Without synced writes nothing else ever closes them.
-        log.older.forget_below(self.logs.needed_from());
+        // Without synced writes nothing else closes them before it is at rest.
+        self.logs.close_retired();
         let surplus = log.older.sync_all_but(SEALED_OPEN_MAX);
         surplus.inspect_err(|error| self.health.take(error))?;
         let predecessor = log.seal();

@@ -74,7 +74,8 @@ pub(crate) fn open_unchecked(stored: &[u8], raw: &mut Vec<u8>) -> Checked<()> {
 /// Appends `raw` as a stored block: with Snappy if asked and an eighth is saved, as
 /// LevelDB does.
 pub(crate) fn put(out: &mut Vec<u8>, raw: &[u8], compress: bool) -> u64 {
-    let packed = compress.then(|| snappy::Encoder::new().encode_to_vec(raw));
+    let packed = (compress && raw.len() <= u32::MAX as usize)
+        .then(|| snappy::Encoder::new().encode_to_vec(raw));
     let packed = packed.filter(|packed| packed.len() < raw.len() - raw.len() / 8);
     let (payload, type_byte) = packed.as_deref().map_or((raw, 0), |packed| (packed, 1));
     let start = out.len();

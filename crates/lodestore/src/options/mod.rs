@@ -116,9 +116,10 @@ pub struct Options {
     /// operating system's. Default: 0, none.
     pub mapped_bytes_max: u64,
     /// Read the indexes and filters of all tables when the database is opened, and of
-    /// each new table once it is written, so that no lookup waits for them. By default
-    /// they are read when a table is first used, which opens large databases at once
-    /// and costs nothing for tables that nobody reads.
+    /// each new table once a flush or compaction has made it, so that lookups seldom
+    /// wait for them; of those that are in parts, what stays in memory. By default they
+    /// are read when a table is first used, which opens large databases at once and
+    /// costs nothing for tables that nobody reads.
     pub preload_tables: bool,
     /// Flush families that hold old log segments back once the segments
     /// together, the one being written included, exceed this.

@@ -10,7 +10,6 @@
 //! | 6 | yes | a family dropped: family (varint) |
 //! | 7 | yes | a table added: family, level (varints), the table's fields |
 //! | 8 | yes | a table deleted: family, level, number (varints) |
-//! | 9 | no | where compaction of a level goes on: family, level (varints), then trailer (8 bytes) and user key, or nothing |
 //! | 10 | yes | the newest log that was synced: number, durable bytes (varints) |
 //!
 //! A family's fields:

@@ -92,7 +92,6 @@ fn segments_that_matter_keep_their_files() {
             flushed: AtomicU64::new(0),
             recycled: count.clone(),
         });
-        log.logs.allow_spares(2);
         log.logs.begin_after(NUMBERS - 1);
         let beside = |name: &str, work: fn(&Log, Random), number: u64| {
             let (log, random) = (Arc::clone(&log), Random::new(seed << 8 | number));
@@ -112,7 +111,7 @@ fn segments_that_matter_keep_their_files() {
             let path = log_path(&log.logs.directory, number);
             assert!(log.fs.open(&path).is_ok(), "segment {number} is needed and gone");
         }
-        log.logs.remove_spares();
+        log.logs.keep_spares(0);
         let files = log.fs.list(&PathBuf::new()).expect("memory can be listed").len() as u64;
         assert_eq!(files, SEGMENTS + 1 - flushed.max(1), "what nobody needs stays");
     });
