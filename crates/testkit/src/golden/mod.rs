@@ -3,7 +3,7 @@
 //!
 //! | part | what |
 //! |---|---|
-//! | [`options`](mod@options) | how all of them are opened |
+//! | `options` | how all of them are opened |
 //! | `plain`, `odd`, `unlogged`, `adopted` | the sets |
 //! | `contents`, `described` | the two texts of a set: what readers see, what files say |
 //! | [`sealing`] | files as a later build would write them |
