@@ -252,7 +252,7 @@ fn end_of_ours(
         rest: None,
         next: None,
         durable_bytes: reader.watermark(),
-        predecessors_durable: scan(file, path, id, wal::HEADER_BLOCK_BYTES)?.predecessor_durable,
+        predecessors_durable: reader.predecessor_durable(),
         manifest_edit: reader.manifest_edit(),
         checksum: reader.checksum(),
     };

@@ -75,6 +75,7 @@ pub(crate) struct RecordReader {
     chain: Chain,
     watermark: u64,
     manifest_edit: u64,
+    predecessor_durable: bool,
     window: Window,
 }
 
@@ -98,6 +99,7 @@ impl RecordReader {
             chain: Chain::default(),
             watermark: 0,
             manifest_edit: 0,
+            predecessor_durable: false,
             window: Window::default(),
         }
     }
@@ -120,6 +122,11 @@ impl RecordReader {
     /// The last edit of the manifest that the records so far know of.
     pub(crate) fn manifest_edit(&self) -> u64 {
         self.manifest_edit
+    }
+
+    /// Whether one of the records so far says that the files before this were durable.
+    pub(crate) fn predecessor_durable(&self) -> bool {
+        self.predecessor_durable
     }
 
     /// Looks at nothing from `limit` on.
@@ -154,7 +161,10 @@ impl RecordReader {
                     let edit = payload.first_chunk().copied().map_or(0, u64::from_le_bytes);
                     self.manifest_edit = self.manifest_edit.max(edit);
                 }
-                // Other markers speak to `scan`, not to who replays.
+                Step::Record { kind: Some(Kind::PredecessorDurable), .. } => {
+                    self.predecessor_durable = true;
+                }
+                // Other markers say nothing to readers.
                 Step::Record { .. } => {}
             }
         }
