@@ -115,6 +115,10 @@ fn advice(error: &Error) -> &'static str {
         }
         // It says itself what to do.
         Error::Incompatible { what, .. } if what.contains("`lode ") => "",
+        // A draft of the formats: no newer one reads it either.
+        Error::Incompatible { what, .. } if what.contains("an older build wrote it") => {
+            "use the version of lode that wrote it"
+        }
         Error::Incompatible { .. } => "use the version of lode that wrote it, or a newer one",
         Error::Stalled { .. } => "try again later: background work is behind",
         Error::Busy { .. } => "wait until the other program has closed it",
@@ -147,12 +151,14 @@ mod tests {
 
     #[test]
     fn what_names_a_command_is_not_told_to_look_for_another_version() {
-        let incompatible = |what: &str| {
+        let told = |what: &str, advice: &str| {
             let error = Error::Incompatible { path: "/x".into(), what: what.to_string() };
-            matches!(Failure::from(error), Failure::Error(told) if told.contains("version"))
+            matches!(Failure::from(error), Failure::Error(told) if told.contains(advice))
         };
-        assert!(incompatible("a format of later"));
-        assert!(!incompatible("`lode adopt` makes it ours"));
+        assert!(told("a format of later", "or a newer one"));
+        assert!(told("draft 5: an older build wrote it", "the version of lode that wrote it"));
+        assert!(!told("draft 5: an older build wrote it", "newer"));
+        assert!(!told("`lode adopt` makes it ours", "version"));
     }
 
     /// `lode ... | head` is not an error.

@@ -12,6 +12,11 @@ use std::path::Path;
 use crate::coding::{Reader, put_u64};
 use crate::error::{Error, Result};
 
+/// Version 1.0, as which manifests, tables and segments of the log were frozen:
+/// `major << 8 | minor`. The drafts before it had the numbers 1 to 5, so that
+/// none of them has the number of a version, and each is older than all of these.
+pub(crate) const FIRST_VERSION: u32 = 0x0100;
+
 /// Checks the version that `path` is written in, against those that this build
 /// reads.
 ///
@@ -21,11 +26,23 @@ pub(crate) fn check_version(path: &Path, found: u32, known: &RangeInclusive<u32>
     if known.contains(&found) {
         return Ok(());
     }
-    let (first, last) = (known.start(), known.end());
-    let what = format!("it is of format version {found}; this build reads {first} to {last}");
-    match found < *first {
+    let (first, last) = (*known.start(), *known.end());
+    let read = match first == last {
+        true => version_name(first),
+        false => format!("{} to {}", version_name(first), version_name(last)),
+    };
+    let what = format!("its format is {}; this build reads {read}", version_name(found));
+    match found < first {
         true => Err(Error::incompatible(path, format!("{what}: an older build wrote it"))),
         false => Err(Error::newer(path, what)),
+    }
+}
+
+/// A stored number as people write it: `version 1.0`, or `draft 5`.
+fn version_name(number: u32) -> String {
+    match number < FIRST_VERSION {
+        true => format!("draft {number}"),
+        false => format!("version {}.{}", number >> 8, number & 0xff),
     }
 }
 
@@ -89,10 +106,28 @@ mod tests {
     /// Who is refused hears in which direction to look.
     #[test]
     fn versions_are_refused_on_both_sides() {
-        let check = |found| check_version(Path::new("000007.table"), found, &(3..=4));
-        let said = |found| check(found).unwrap_err().to_string();
-        assert!(check(3).is_ok() && check(4).is_ok());
-        assert!(said(2).contains("version 2") && said(2).contains("older build"), "{}", said(2));
-        assert!(said(5).contains("version 5") && said(5).contains("newer build"), "{}", said(5));
+        let check = |found| check_version(Path::new("000007.table"), found, &(0x0102..=0x0201));
+        let assert_said = |found, parts: [&str; 2]| {
+            let said = check(found).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        };
+        assert!(check(0x0102).is_ok() && check(0x01ff).is_ok() && check(0x0201).is_ok());
+        let read = "this build reads version 1.2 to version 2.1";
+        assert_said(0x0101, ["its format is version 1.1;", "an older build wrote it"]);
+        assert_said(0x0202, ["its format is version 2.2;", "a newer build wrote it"]);
+        assert_said(u32::MAX, ["its format is version 16777215.255;", read]);
+    }
+
+    /// Drafts are called so, and all of them are older than what was frozen.
+    #[test]
+    fn drafts_are_refused_as_older() {
+        for draft in [0, 1, 5, 255] {
+            let known = FIRST_VERSION..=FIRST_VERSION;
+            let said = check_version(Path::new("000007.table"), draft, &known).unwrap_err();
+            let what = format!(
+                "its format is draft {draft}; this build reads version 1.0: an older build wrote it"
+            );
+            assert!(said.to_string().contains(&what), "{said}");
+        }
     }
 }

@@ -60,7 +60,7 @@ pub enum Error {
         what: String,
     },
     /// The file is sound, but written by a program that knows more than this
-    /// one. Nothing was changed.
+    /// one, or before the formats were frozen. Nothing was changed.
     Incompatible {
         /// The file that cannot be read by this build.
         path: PathBuf,

@@ -192,7 +192,7 @@ fn another_table_is_refused() {
     assert!(open(other, &meta, &ORDER).unwrap_err().is_corruption());
 }
 
-/// A table of a later draft, or with a feature or section that must be
+/// A table of a later version, or with a feature or section that must be
 /// understood, is incompatible, not corrupt.
 #[test]
 fn later_formats_are_incompatible() {
@@ -214,7 +214,7 @@ fn later_formats_are_incompatible() {
     let incompatible = |result: Result<Arc<Table>>| {
         assert!(matches!(result, Err(Error::Incompatible { .. })), "{result:?}");
     };
-    incompatible(with(end - 16, bytes[end - 16] + 1)); // draft version
+    incompatible(with(end - 16, bytes[end - 16] + 1)); // version
     incompatible(with(start + 32, 1)); // incompatible feature
     incompatible(with(start + 44, 1)); // encryption key id
     incompatible(with(start + 48, 12)); // nonce length

@@ -10,7 +10,7 @@
 //! | offset | size | meaning |
 //! |---|---|---|
 //! | 0 | 8 | magic "LODETBL" 0x01 |
-//! | 8 | 4 | draft version |
+//! | 8 | 4 | version: 0x0100, which is 1.0 |
 //! | 12 | 16 | file id |
 //! | 28 | 4 | CRC-32C of bytes 0 to 27 |
 //!
@@ -34,7 +34,7 @@
 //! | offset | size | meaning |
 //! |---|---|---|
 //! | 0 | 4 | length of the footer body |
-//! | 4 | 4 | draft version |
+//! | 4 | 4 | version, as in the header |
 //! | 8 | 4 | CRC-32C of the body and of bytes 0 to 7 of the tail |
 //! | 12 | 8 | magic |
 
@@ -43,15 +43,16 @@ use std::path::Path;
 
 use crate::checksum::{Crc32c, context, crc32c};
 use crate::coding::{Reader, put_u16, put_u32, put_u64, put_u128};
-use crate::compatibility::{Features, check_version};
+use crate::compatibility::{FIRST_VERSION, Features, check_version};
 use crate::error::{Error, Result, Undecodable};
 use crate::fs::{ReadableFile, read_full_at};
 use crate::key::FileId;
 
 const MAGIC: [u8; 8] = *b"LODETBL\x01";
-/// Raised with every change until the format is frozen; others are refused.
-const DRAFT_VERSION: u32 = 5;
-const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
+/// What tables are written in.
+const VERSION: u32 = FIRST_VERSION;
+/// Tables of other versions are refused.
+const KNOWN_VERSIONS: RangeInclusive<u32> = FIRST_VERSION..=VERSION;
 
 pub(super) const HEADER_BYTES: usize = 32;
 pub(super) const TAIL_BYTES: usize = 20;
@@ -80,7 +81,7 @@ const FLAGS_TO_UNDERSTAND: u32 = 0xffff;
 pub(super) fn encode_header(id: FileId) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES);
     out.extend_from_slice(&MAGIC);
-    put_u32(&mut out, DRAFT_VERSION);
+    put_u32(&mut out, VERSION);
     put_u128(&mut out, id.0);
     let checksum = crc32c(&out);
     put_u32(&mut out, checksum);
@@ -165,7 +166,7 @@ impl Footer {
         }
         let body_bytes = out.len() as u32;
         put_u32(&mut out, body_bytes);
-        put_u32(&mut out, DRAFT_VERSION);
+        put_u32(&mut out, VERSION);
         let checksum = crc32c(&out);
         put_u32(&mut out, checksum);
         out.extend_from_slice(&MAGIC);

@@ -6,7 +6,7 @@
 //! | OFFSET | SIZE | MEANING |
 //! |---|---|---|
 //! | 0 | 8 | magic |
-//! | 8 | 4 | draft version |
+//! | 8 | 4 | version: 0x0100, which is 1.0 |
 //! | 12 | 4 | reserved |
 //! | 16 | 8 | compatible features: unknown bits are ignored |
 //! | 24 | 8 | read-compatible features: unknown bits forbid writing |
@@ -37,7 +37,7 @@ use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u16, put_u32, put_u64, put_u128};
-use crate::compatibility::{Features, check_version};
+use crate::compatibility::{FIRST_VERSION, Features, check_version};
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::{FileId, SEQUENCE_MAX, SequenceNumber};
@@ -48,9 +48,10 @@ pub(crate) const HEADER_BLOCK_BYTES: u64 = BLOCK_BYTES;
 const HEADER_BYTES: usize = 256;
 const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
-/// A draft of the format: a build with another number refuses the file.
-const DRAFT_VERSION: u32 = 2;
-const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
+/// What segments are written in.
+const VERSION: u32 = FIRST_VERSION;
+/// Segments of other versions are refused.
+const KNOWN_VERSIONS: RangeInclusive<u32> = FIRST_VERSION..=VERSION;
 
 /// What a segment says of itself before its first record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,7 +117,7 @@ impl SegmentHeader {
         assert!(self.predecessor.is_none() || predecessor.number != 0);
         let mut one = Vec::with_capacity(HEADER_BYTES);
         one.extend_from_slice(&MAGIC);
-        put_u32(&mut one, DRAFT_VERSION);
+        put_u32(&mut one, VERSION);
         put_u32(&mut one, 0);
         Features::default().encode(&mut one);
         put_u64(&mut one, self.number);

@@ -32,11 +32,10 @@ pub use adopted::{ADOPTED, original};
 pub use contents::contents;
 pub use described::described;
 pub use options::options;
-pub use sealing::{VERSIONED, newer};
+pub use sealing::{VERSIONED, of_version};
 
-/// The directory below `testdata/golden` for what is written today: the draft
-/// versions of tables, manifests and segments of the log.
-pub const FORMAT: &str = "table-5-manifest-3-log-2";
+/// The directory below `testdata/golden` for what is written today.
+pub const FORMAT: &str = "v1";
 
 /// A directory of files, and what a database in it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

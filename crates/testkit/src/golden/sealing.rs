@@ -13,15 +13,15 @@ pub use manifest::{append_to_manifest, change_manifest_field, set_manifest_byte}
 pub use record::{Frame, append_to_log};
 pub use table::{change_block_type, change_property, change_section_tag, set_footer_byte};
 
-/// How many kinds of file have a draft version: see [`newer`].
+/// The kinds of file that have a version: see [`of_version`].
 pub const VERSIONED: [&str; 3] = [".table", "MANIFEST-", ".wal"];
 
-/// `files` as a later build would write those of one kind: with the next draft
-/// version, and sound.
+/// `files` as a build of another version would write those of one kind: with
+/// that number, and sound.
 ///
 /// # Panics
 /// If `kind` is none of [`VERSIONED`].
-pub fn newer(files: &Files, kind: &str) -> Files {
+pub fn of_version(files: &Files, kind: &str, version: u32) -> Files {
     let mut files = files.clone();
     for (name, bytes) in &mut files {
         if !(name.ends_with(kind) || name.starts_with(kind)) {
@@ -29,21 +29,21 @@ pub fn newer(files: &Files, kind: &str) -> Files {
         }
         match kind {
             ".table" => {
-                raise(bytes, 8);
                 let tail = bytes.len() - 20;
-                raise(bytes, tail + 4);
+                put(bytes, 8, version);
+                put(bytes, tail + 4, version);
                 seal_table(bytes);
             }
             "MANIFEST-" => {
-                raise(bytes, 8);
+                put(bytes, 8, version);
                 seal_manifest_header(bytes);
             }
             ".wal" => {
-                raise(bytes, 8);
-                raise(bytes, 2048 + 8);
+                put(bytes, 8, version);
+                put(bytes, 2048 + 8, version);
                 seal_log_header(bytes);
             }
-            _ => panic!("files {kind} have no draft version"),
+            _ => panic!("files {kind} have no version"),
         }
     }
     files
@@ -72,16 +72,15 @@ fn seal_table(bytes: &mut [u8]) {
     seal(bytes, tail - u32_at(bytes, tail) as usize..tail + 8, tail + 8, 0);
 }
 
-/// Raises the number at `at`.
-fn raise(bytes: &mut [u8], at: usize) {
-    let raised = u32_at(bytes, at) + 1;
-    bytes[at..at + 4].copy_from_slice(&raised.to_le_bytes());
+/// Puts a number at `at`.
+fn put(bytes: &mut [u8], at: usize, number: u32) {
+    bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
 }
 
 /// Puts the checksum of `covered`, xor `mask`, at `at`.
 fn seal(bytes: &mut [u8], covered: Range<usize>, at: usize, mask: u32) {
     let checksum = crc32c(&bytes[covered]) ^ mask;
-    bytes[at..at + 4].copy_from_slice(&checksum.to_le_bytes());
+    put(bytes, at, checksum);
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -3,7 +3,7 @@
 //! | OFFSET | SIZE | MEANING |
 //! |---|---|---|
 //! | 0 | 8 | magic `LODEMANI` |
-//! | 8 | 4 | draft version |
+//! | 8 | 4 | version: 0x0100, which is 1.0 |
 //! | 12 | 4 | reserved |
 //! | 16 | 8 | compatible features |
 //! | 24 | 8 | read-compatible features |
@@ -17,7 +17,7 @@
 //! | 112 | 12 | reserved |
 //! | 124 | 4 | CRC-32C of bytes 0 to 124 |
 //!
-//! Magic, draft version and the place of the checksum stay in every later
+//! Magic, version and the place of the checksum stay in every later
 //! version, so that damage is told from a version that is not known.
 
 use std::ops::RangeInclusive;
@@ -25,7 +25,7 @@ use std::path::Path;
 
 use crate::checksum::crc32c;
 use crate::coding::{COUNTER_MAX, Reader, put_u32, put_u64, put_u128};
-use crate::compatibility::{Features, check_version};
+use crate::compatibility::{FIRST_VERSION, Features, check_version};
 use crate::error::{Error, Result};
 use crate::key::FileId;
 use crate::version::manifest::ManifestIdentity;
@@ -34,15 +34,16 @@ use crate::version::manifest::ManifestIdentity;
 pub(crate) const HEADER_BYTES: usize = 128;
 /// How every manifest begins.
 pub(crate) const MAGIC: [u8; 8] = *b"LODEMANI";
-/// Formats with another draft version are refused.
-const DRAFT_VERSION: u32 = 3;
-const KNOWN_VERSIONS: RangeInclusive<u32> = DRAFT_VERSION..=DRAFT_VERSION;
+/// What manifests are written in.
+const VERSION: u32 = FIRST_VERSION;
+/// Manifests of other versions are refused.
+const KNOWN_VERSIONS: RangeInclusive<u32> = FIRST_VERSION..=VERSION;
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - 4;
 
 /// The header of a manifest; `identity.edit` is the checkpoint's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) draft_version: u32,
+    pub(crate) version: u32,
     pub(crate) features: Features,
     pub(crate) identity: ManifestIdentity,
 }
@@ -50,13 +51,13 @@ pub(crate) struct Header {
 impl Header {
     /// The header that this build writes for a database with these features.
     pub(crate) fn of(identity: &ManifestIdentity, features: Features) -> Header {
-        Header { draft_version: DRAFT_VERSION, features, identity: *identity }
+        Header { version: VERSION, features, identity: *identity }
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut out = Vec::with_capacity(HEADER_BYTES);
         out.extend_from_slice(&MAGIC);
-        put_u32(&mut out, self.draft_version);
+        put_u32(&mut out, self.version);
         put_u32(&mut out, 0);
         self.features.encode(&mut out);
         put_u128(&mut out, self.identity.id.0);
@@ -74,7 +75,7 @@ impl Header {
     /// The header of the manifest `path`.
     ///
     /// # Errors
-    /// `Corruption`; `Incompatible` for a draft version or an incompatible
+    /// `Corruption`; `Incompatible` for a version or an incompatible
     /// feature that this build does not know.
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<Header> {
         if bytes[..8] != MAGIC {
@@ -84,8 +85,8 @@ impl Header {
         if stored != crc32c(covered).to_le_bytes() {
             return Err(Error::corruption(path, 0, "the header's checksum is wrong"));
         }
-        let (draft_version, header) = Header::fields(&covered[8..]).expect("the header is whole");
-        check_version(path, draft_version, &KNOWN_VERSIONS)?;
+        let (version, header) = Header::fields(&covered[8..]).expect("the header is whole");
+        check_version(path, version, &KNOWN_VERSIONS)?;
         header.features.check_readable(path)?;
         if header.identity.edit > COUNTER_MAX || header.identity.number > COUNTER_MAX {
             return Err(Error::corruption(path, 88, "the header's numbers are out of range"));
@@ -95,7 +96,7 @@ impl Header {
 
     fn fields(bytes: &[u8]) -> Option<(u32, Header)> {
         let mut reader = Reader::new(bytes);
-        let draft_version = reader.u32()?;
+        let version = reader.u32()?;
         reader.u32()?;
         let features = Features::decode(&mut reader)?;
         let (id, database_id) = (FileId(reader.u128()?), FileId(reader.u128()?));
@@ -108,6 +109,6 @@ impl Header {
             edit: reader.u64()?,
             created_unix_seconds: reader.u64()?,
         };
-        Some((draft_version, Header { draft_version, features, identity }))
+        Some((version, Header { version, features, identity }))
     }
 }

@@ -261,7 +261,7 @@ fn later_formats_are_told_apart() {
     };
     let incompatible =
         |result: Result<Recovered>| matches!(result, Err(Error::Incompatible { .. }));
-    assert!(incompatible(with(&|h| h.draft_version += 1)));
+    assert!(incompatible(with(&|h| h.version += 1)));
     assert!(incompatible(with(&|h| h.features.incompatible = 1 << 63)));
     let read_only = with(&|h| h.features.read_compatible = 1).unwrap();
     assert!(matches!(read_only.check_writable(), Err(Error::Incompatible { .. })));

@@ -250,7 +250,7 @@ fn newer_logs_are_incompatible() {
         set(&*fs, &path(1), &with_header_bytes(&bytes, at, &[bytes[at] ^ 4]));
         replay(&*fs, 1)
     };
-    for at in [8, 24, 32, 39, 160, 176, 178] {
+    for at in [8, 9, 24, 32, 39, 160, 176, 178] {
         assert!(matches!(change(at), Err(Error::Incompatible { .. })), "byte {at}");
     }
     assert_eq!(change(16).unwrap().0.len(), 15, "a compatible feature is ignored");

@@ -1,5 +1,5 @@
-//! Databases of every format that was ever frozen, and of today's draft, are read as
-//! they were written.
+//! Databases of every format that was ever frozen, and of today's, are read as they were
+//! written.
 
 use lodestore::adopt::roll_back;
 use lodestore::{Db, Error, Family, KeyOrder, ReadOptions};
@@ -105,22 +105,28 @@ fn assert_has_prefixes(family: &Family, entries: &[(Vec<u8>, Vec<u8>)], what: &s
     }
 }
 
-/// What a later build wrote is refused as such, and not a byte of it changes.
+/// What a later build wrote, or one of before the freeze, is refused as such, and not a
+/// byte of it changes.
 #[test]
-fn newer_formats_are_refused_and_left_alone() {
+fn other_versions_are_refused_and_left_alone() {
     let files: Files = kept(FORMAT, "database").files;
-    for kind in VERSIONED {
-        let newer = golden::newer(&files, kind);
-        assert!(newer != files, "no file {kind}");
-        let (fs, options) = disk(&newer);
+    let (older, newer) = ("an older build wrote it", "a newer build wrote it");
+    let versions = [(3, older), (0x0101, newer), (0x0200, newer)];
+    let of_all_kinds = VERSIONED.iter().flat_map(|kind| versions.map(|other| (kind, other)));
+    for (kind, (version, who)) in of_all_kinds {
+        let other = golden::of_version(&files, kind, version);
+        assert!(other != files, "no file {kind}");
+        let (fs, options) = disk(&other);
         for read_only in [true, false] {
             let opened = match read_only {
                 true => Db::open_read_only(DIRECTORY, options.clone()),
                 false => Db::open(DIRECTORY, options.clone()),
             };
             let refused = opened.and_then(|db| db.verify());
-            assert!(matches!(refused, Err(Error::Incompatible { .. })), "{kind}: {refused:?}");
-            assert!(read(&fs) == newer, "{kind}: a newer database was changed");
+            let error = refused.expect_err("another version was read");
+            let is_told = error.to_string().contains(who);
+            assert!(matches!(error, Error::Incompatible { .. }) && is_told, "{kind}: {error}");
+            assert!(read(&fs) == other, "{kind}: a database of another version was changed");
         }
     }
 }
