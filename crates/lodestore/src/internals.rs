@@ -11,7 +11,7 @@ use crate::budget::{Account, Charge, Item};
 use crate::cache::{BlockKind, Cache};
 use crate::cursor::Cursor;
 use crate::fs::{Fs, MemFs};
-use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, trailer};
+use crate::key::{FileId, KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, hash, trailer};
 use crate::memtable::{Memtable, MemtableWriter};
 use crate::merge::{MergeCursor, Source};
 use crate::stats::Statistics;
@@ -66,7 +66,7 @@ impl Memory {
     /// Length of the value, if the key is there.
     pub fn get(&self, key: &[u8]) -> Option<usize> {
         let mut found = None;
-        self.table.get(key, TRAILER_NEWEST, |_, value| {
+        self.table.get((key, hash(key)), TRAILER_NEWEST, |_, value| {
             found = Some(value.len());
             ControlFlow::Break(())
         });

@@ -89,6 +89,10 @@ impl<T> Mutex<T> {
     }
 }
 
+/// An atomic word that is no moment at which a simulation changes threads, for bits
+/// that nothing is published by.
+pub(crate) use std::sync::atomic::AtomicU64 as StepAtomicU64;
+
 /// A lock that is no moment at which a simulation changes threads, for simulated
 /// devices whose calls are one step each. Its holder must not wait for anything.
 #[derive(Debug, Default)]

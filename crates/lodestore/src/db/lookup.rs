@@ -209,7 +209,8 @@ impl<'v, 'k, O: Observer> Lookup<'v, 'k, O> {
         observer.memtable();
         answer.deleted_at = table.range_deleted(self.key.user_key(), self.sequence);
         observer.range_delete(answer.deleted_at);
-        table.get(self.key.user_key(), self.key.trailer_max(), |trailer, value| {
+        let key = (self.key.user_key(), self.key.hash());
+        table.get(key, self.key.trailer_max(), |trailer, value| {
             observer.version(trailer, value, answer.hides(trailer));
             answer.meet(trailer, || Value::in_memtable(table, value))
         });

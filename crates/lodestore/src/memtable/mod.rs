@@ -2,7 +2,7 @@
 //! table holds it.
 //!
 //! write: `MemtableWriter::insert` -> `entry` (bytes in the `arena`) -> `tree`
-//! read: `Memtable::get` or `cursor` -> `tree` -> `node` -> `entry`
+//! read: `Memtable::get`, past the `filter`, or `cursor` -> `tree` -> `node` -> `entry`
 //! Range deletes stand beside the tree, as a [`History`] that is published
 //! anew with each of them; a memtable without any costs readers one load.
 //! Invariants: one writer, enforced by there being one [`MemtableWriter`];
@@ -13,6 +13,7 @@ mod pages;
 mod arena;
 mod cursor;
 mod entry;
+mod filter;
 mod node;
 mod tree;
 
@@ -23,10 +24,11 @@ mod tests;
 
 use std::ops::ControlFlow;
 
+use self::filter::{Filter, FilterHand};
 use self::tree::{Hand, Tree};
 use crate::budget::{Account, Charge, Item};
 use crate::cursor::Cursor;
-use crate::key::{KeyOrder, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, Trailer};
+use crate::key::{KeyOrder, SEQUENCE_MAX, SequenceNumber, TRAILER_NEWEST, Trailer, hash};
 use crate::range_deletes::{History, RangeDelete};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Arc, Published};
@@ -37,6 +39,8 @@ pub(crate) use self::pages::give_back_kept;
 /// Sorted entries in memory: the side that reads.
 pub(crate) struct Memtable {
     tree: Tree,
+    /// `None` if keys may be equal and yet have different hashes.
+    filter: Option<Filter>,
     order: KeyOrder,
     range_deletes: Published<History>,
     /// Memory of `range_deletes`; 0 while there are none. Relaxed, as is the next:
@@ -50,6 +54,7 @@ pub(crate) struct Memtable {
 pub(crate) struct MemtableWriter {
     memtable: Arc<Memtable>,
     hand: Hand,
+    filter_hand: FilterHand,
 }
 
 impl Memtable {
@@ -58,24 +63,33 @@ impl Memtable {
         let memory = Charge::new(account, Item::Memtables);
         let memtable = Arc::new(Memtable {
             tree: Tree::new(order.clone(), &memory),
+            filter: order.equal_means_identical().then(|| Filter::new(&memory)),
             order,
             range_deletes: Published::new(Arc::default()),
             range_delete_bytes: AtomicUsize::new(0),
             is_refilled: AtomicBool::new(false),
         });
-        let writer = MemtableWriter { memtable: Arc::clone(&memtable), hand: Hand::default() };
+        let writer = MemtableWriter {
+            memtable: Arc::clone(&memtable),
+            hand: Hand::default(),
+            filter_hand: FilterHand::default(),
+        };
         (memtable, writer)
     }
 
-    /// Visits versions of `user_key`, newest first, from the first whose
-    /// trailer is at most `trailer_max`, until `visit` breaks.
+    /// Visits versions of `user_key`, which [`hash`] gives `hash` for, newest
+    /// first, from the first whose trailer is at most `trailer_max`, until `visit`
+    /// breaks.
     #[inline]
     pub(crate) fn get<'a>(
         &'a self,
-        user_key: &[u8],
+        (user_key, hash): (&[u8], u64),
         trailer_max: Trailer,
         mut visit: impl FnMut(Trailer, &'a [u8]) -> ControlFlow<()>,
     ) {
+        if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)) {
+            return;
+        }
         let mut at = self.tree.seek(user_key, trailer_max);
         while let Some(here) = at {
             if !self.tree.is_version_of(here, user_key) {
@@ -134,7 +148,8 @@ impl Memtable {
     /// Bytes taken from the allocator.
     #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.tree.bytes() + self.range_delete_bytes.load(Ordering::Relaxed)
+        let filter = self.filter.as_ref().map_or(0, Filter::bytes);
+        self.tree.bytes() + filter + self.range_delete_bytes.load(Ordering::Relaxed)
     }
 
     /// Entries inserted so far, without range deletes.
@@ -161,6 +176,9 @@ impl MemtableWriter {
     pub(crate) fn insert(&mut self, user_key: &[u8], trailer: Trailer, value: &[u8]) {
         if self.memtable.has_range_deletes() {
             self.note_refill(user_key);
+        }
+        if let Some(filter) = &self.memtable.filter {
+            filter.insert(&mut self.filter_hand, hash(user_key));
         }
         // SAFETY: this is the only writer, and it is borrowed mutably.
         unsafe { self.memtable.tree.insert(&mut self.hand, user_key, trailer, value) };
@@ -197,5 +215,8 @@ impl Drop for MemtableWriter {
     fn drop(&mut self) {
         // SAFETY: this is the only writer, and it is borrowed mutably.
         unsafe { self.memtable.tree.seal() };
+        if let Some(filter) = &self.memtable.filter {
+            filter.seal();
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::{Memtable, MemtableCursor, MemtableWriter};
 use crate::budget::{Account, Item};
 use crate::cursor::Cursor;
-use crate::key::{KeyOrder, SEQUENCE_MAX, TRAILER_NEWEST, Trailer};
+use crate::key::{KeyOrder, SEQUENCE_MAX, TRAILER_NEWEST, Trailer, hash};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, thread};
 use testkit::explore::explore;
@@ -174,7 +174,8 @@ impl Reader<'_> {
     /// All published versions of a key, newest first.
     fn get(&self, number: u64) {
         let mut found = Vec::new();
-        self.memtable.get(&key(number), TRAILER_NEWEST, |trailer, value| {
+        let key = key(number);
+        self.memtable.get((&key, hash(&key)), TRAILER_NEWEST, |trailer, value| {
             assert_eq!(value, (trailer - 1).to_le_bytes());
             found.push(trailer);
             ControlFlow::Continue(())
