@@ -31,7 +31,7 @@ use super::updates::LogPin;
 const SPARES_MAX: usize = 2;
 
 /// At rest and without syncs they take no more than this part of what all tables do.
-const SPARES_PART: u64 = 8;
+const SPARES_PART: u64 = 32;
 
 /// Sealed segments that are kept open because they may not be durable yet;
 /// the oldest beyond these are synced, so that descriptors suffice.
