@@ -224,15 +224,13 @@ impl VisibleCursor {
     fn walk_forward(&mut self, mut skipping: bool, run: &mut Run) {
         let mut hidden = 0;
         while self.inner.valid() {
-            let trailer = self.inner.trailer();
-            if sequence_of(trailer) > self.sequence
-                || skipping && self.inner.user_key() == &self.key[..]
-            {
-                self.pass_forward(run, skipping);
+            if skipping && self.is_at_key() {
+                self.pass_forward(run, true);
                 continue;
             }
-            if skipping && !self.order.is_bytewise() && self.is_at_key() {
-                self.pass_forward(run, skipping);
+            let trailer = self.inner.trailer();
+            if sequence_of(trailer) > self.sequence {
+                self.pass_forward(run, false);
                 continue;
             }
             if self.is_past_upper() {
@@ -242,7 +240,7 @@ impl VisibleCursor {
                 Ok(false) => {}
                 Ok(true) => {
                     hidden += 1;
-                    self.pass_forward(run, skipping);
+                    self.pass_forward(run, false);
                     self.pass_hidden_forward(hidden);
                     continue;
                 }
@@ -257,7 +255,7 @@ impl VisibleCursor {
                     self.key.clear();
                     self.key.extend_from_slice(self.inner.user_key());
                     skipping = true;
-                    self.pass_forward(run, skipping);
+                    self.pass_forward(run, false);
                 }
                 Some(Kind::Merge) => return self.merge_forward(),
                 _ => return self.fail(unreadable_kind(trailer)),
@@ -283,10 +281,13 @@ impl VisibleCursor {
         }
     }
 
-    /// True if the inner cursor is at a version of `self.key`, in an order in
-    /// which different bytes may be the same key.
+    /// True if the inner cursor is at a version of `self.key`: in some orders different
+    /// bytes may be the same key.
+    #[inline]
     fn is_at_key(&self) -> bool {
-        self.order.compare(self.inner.user_key(), &self.key).is_eq()
+        let here = self.inner.user_key();
+        here == &self.key[..]
+            || !self.order.is_bytewise() && self.order.compare(here, &self.key).is_eq()
     }
 
     #[inline]

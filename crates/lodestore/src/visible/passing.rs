@@ -88,31 +88,30 @@ impl LongRun {
 }
 
 impl VisibleCursor {
-    /// Goes on from an entry that shows nothing. With `skipping`, so does every
-    /// version of `self.key`.
+    /// Goes on from an entry that shows nothing; if it `is_version`, because a newer
+    /// one of its key, `self.key`, was looked at.
     #[inline]
-    pub(super) fn pass_forward(&mut self, run: &mut Run, skipping: bool) {
+    pub(super) fn pass_forward(&mut self, run: &mut Run, is_version: bool) {
         run.steps += 1;
         if run.steps < run.look_at {
             self.inner.next();
         } else {
-            run.look_at = self.look_forward(run.steps, skipping);
+            run.look_at = self.look_forward(run.steps, is_version);
         }
     }
 
     /// The same after so many steps; when to look again.
     #[cold]
-    fn look_forward(&mut self, steps: usize, skipping: bool) -> usize {
+    fn look_forward(&mut self, steps: usize, is_version: bool) -> usize {
         if steps == FIND_STEPS {
             self.long_run.begin();
         }
         if self.is_newer_value(self.inner.trailer()) {
             self.long_run.end_claim(steps, Some(Edge::before(self.inner.user_key())));
         }
-        // That key may be there: it was returned before.
-        let is_looked_at = skipping && self.is_at_key();
-        if !self.leap(steps, Direction::Forward, is_looked_at) {
-            if let Some(claimed) = &mut self.long_run.claimed {
+        if !self.leap(steps, Direction::Forward, is_version) {
+            // All versions of a key are on one side of what was seen.
+            if !is_version && let Some(claimed) = &mut self.long_run.claimed {
                 claimed.seen.move_after(self.inner.user_key());
             }
             self.inner.next();
