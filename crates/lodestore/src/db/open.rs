@@ -55,12 +55,15 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, O
     options.validate()?;
     let (options, file_limit) = with_file_limit(options);
     let fs: Arc<dyn Fs> = Arc::new(file_limit.clone());
-    let exists = list(&*fs, directory)?.is_some();
-    if !exists && !options.create_if_missing {
+    let names = list(&*fs, directory)?;
+    if names.is_none() && !options.create_if_missing {
         let what = "create_if_missing is off";
         return Err(Error::missing(format!("no database in {}, and {what}", directory.display())));
     }
-    if !exists {
+    let has_current = names.is_some_and(|names| names.iter().any(|name| name == filename::CURRENT));
+    if !has_current && options.create_if_missing {
+        // Also where the directory is there: whoever made it may have been killed before
+        // its name was durable.
         create_directory_durably(&*fs, directory)
             .map_err(|error| Error::io(directory, "create directory", error))?;
     }

@@ -292,9 +292,13 @@ pub fn create_directory_durably(fs: &dyn Fs, path: &Path) -> io::Result<()> {
     fs.create_directory(path)?;
     // The topmost first. The directory's own name may be recent even if it is
     // there: whoever made it may not have synced it.
+    let is_there = missing.is_empty();
     for directory in missing.into_iter().rev().chain([path]) {
-        if let Some(parent) = directory.parent() {
-            fs.sync_directory(parent)?;
+        let Some(parent) = directory.parent() else { continue };
+        match fs.sync_directory(parent) {
+            // Who may not read what is above was given this directory.
+            Err(error) if is_there && error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced?,
         }
     }
     Ok(())

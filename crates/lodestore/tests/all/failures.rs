@@ -444,3 +444,33 @@ fn a_creation_that_is_cut_short_twice_can_be_done_again() {
     }
     assert!(opened > 500, "opening makes few calls: {opened}");
 }
+
+/// Whoever made the directory may have been killed before its name was durable: it must
+/// be before a write in it is called so.
+#[test]
+fn a_synced_write_lasts_in_a_directory_that_was_there_without_a_database() {
+    for seed in 0..8 {
+        let disk = Disk::new();
+        disk.memory.create_directory(Path::new(ROOT)).expect("created");
+        let db = disk.open();
+        db.put_with(&SYNCED, b"k", b"1").expect("written");
+        let left = Arc::new(disk.memory.fork().crash(seed));
+        let again = Db::open(ROOT, Options { fs: left, ..Options::default() }).expect("it opens");
+        assert_eq!(again.get(b"k").expect("reads work").as_deref(), Some(&b"1"[..]));
+    }
+}
+
+/// A directory that somebody else made may be below one that may not be read, so that
+/// nothing can be synced there. One that had to be made is not called durable then.
+#[test]
+fn a_directory_below_one_that_may_not_be_read_can_be_used_if_it_is_there() {
+    for is_there in [true, false] {
+        let disk = Disk::new();
+        if is_there {
+            disk.memory.create_directory(Path::new(ROOT)).expect("created");
+        }
+        disk.failing.inject(Fault::new(Operation::SyncDirectory, 1, ErrorKind::PermissionDenied));
+        let opened = Db::open(ROOT, disk.options());
+        assert_eq!(opened.is_ok(), is_there, "{:?}", opened.err());
+    }
+}
