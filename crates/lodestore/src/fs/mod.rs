@@ -278,28 +278,34 @@ pub fn read_full_at(file: &dyn ReadableFile, offset: u64, buffer: &mut [u8]) -> 
 
 /// Creates a directory, and those above it, so that power loss leaves them.
 /// No error if it is there.
+///
+/// Each name is durable before there is one below it, so of what is there only the
+/// lowest name may be recent: whoever made it may have been killed before syncing it.
 pub fn create_directory_durably(fs: &dyn Fs, path: &Path) -> io::Result<()> {
-    let mut missing = Vec::new();
+    let (mut names, mut is_there) = (Vec::new(), false);
     for ancestor in path.ancestors().take_while(|ancestor| *ancestor != Path::new("")) {
-        match fs.list(ancestor) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(ancestor),
+        names.push(ancestor);
+        is_there = match fs.list(ancestor) {
+            Ok(_) => true,
             // It is there, although it may not be listed.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(error),
-            Ok(_) => break,
+        };
+        if is_there {
+            break;
         }
     }
-    fs.create_directory(path)?;
-    // The topmost first. The directory's own name may be recent even if it is
-    // there: whoever made it may not have synced it.
-    let is_there = missing.is_empty();
-    for directory in missing.into_iter().rev().chain([path]) {
-        let Some(parent) = directory.parent() else { continue };
-        match fs.sync_directory(parent) {
+    for directory in names.into_iter().rev() {
+        if !is_there {
+            fs.create_directory(directory)?;
+        }
+        match directory.parent().map_or(Ok(()), |parent| fs.sync_directory(parent)) {
             // Who may not read what is above was given this directory.
             Err(error) if is_there && error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
+        is_there = false;
     }
     Ok(())
 }

@@ -445,18 +445,32 @@ fn a_creation_that_is_cut_short_twice_can_be_done_again() {
     assert!(opened > 500, "opening makes few calls: {opened}");
 }
 
-/// Whoever made the directory may have been killed before its name was durable: it must
-/// be before a write in it is called so.
+/// Whoever made the directory, and those above it, may have been killed before their
+/// names were durable: they must be before a write there is called so.
 #[test]
-fn a_synced_write_lasts_in_a_directory_that_was_there_without_a_database() {
-    for seed in 0..8 {
-        let disk = Disk::new();
-        disk.memory.create_directory(Path::new(ROOT)).expect("created");
-        let db = disk.open();
+fn a_synced_write_lasts_wherever_an_earlier_opening_was_killed() {
+    const DEEP: &str = "/above/between/database";
+    let options = |disk: &MemFs| Options {
+        create_if_missing: true,
+        fs: Arc::new(disk.clone()),
+        ..Options::default()
+    };
+    for killed_after in 0.. {
+        let created = MemFs::new();
+        created.stop_after(killed_after);
+        let is_whole = Db::open(DEEP, options(&created)).is_ok();
+        let disk = created.kill();
+        let db = Db::open(DEEP, options(&disk)).expect("it opens");
         db.put_with(&SYNCED, b"k", b"1").expect("written");
-        let left = Arc::new(disk.memory.fork().crash(seed));
-        let again = Db::open(ROOT, Options { fs: left, ..Options::default() }).expect("it opens");
-        assert_eq!(again.get(b"k").expect("reads work").as_deref(), Some(&b"1"[..]));
+        for seed in 0..4 {
+            let left = Arc::new(disk.fork().crash(seed));
+            let again = Db::open(DEEP, Options { fs: left, ..Options::default() });
+            let again = again.unwrap_or_else(|error| panic!("{killed_after} calls: {error}"));
+            assert_eq!(again.get(b"k").expect("reads work").as_deref(), Some(&b"1"[..]));
+        }
+        if is_whole {
+            break;
+        }
     }
 }
 
