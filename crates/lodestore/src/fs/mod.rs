@@ -279,35 +279,37 @@ pub fn read_full_at(file: &dyn ReadableFile, offset: u64, buffer: &mut [u8]) -> 
 /// Creates a directory, and those above it, so that power loss leaves them.
 /// No error if it is there.
 ///
-/// Each name is durable before there is one below it, so of what is there only the
-/// lowest name may be recent: whoever made it may have been killed before syncing it.
+/// Names of what is there may be recent too: whoever made it may have been killed before
+/// syncing them, so all names of the path are synced.
 pub fn create_directory_durably(fs: &dyn Fs, path: &Path) -> io::Result<()> {
-    let (mut names, mut is_there) = (Vec::new(), false);
-    for ancestor in path.ancestors().take_while(|ancestor| *ancestor != Path::new("")) {
-        names.push(ancestor);
-        is_there = match fs.list(ancestor) {
-            Ok(_) => true,
+    let names = || path.ancestors().take_while(|ancestor| *ancestor != Path::new(""));
+    let mut missing = 0;
+    for ancestor in names() {
+        match fs.list(ancestor) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing += 1,
             // It is there, although it may not be listed.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => true,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
             Err(error) => return Err(error),
-        };
-        if is_there {
-            break;
+            Ok(_) => break,
         }
     }
-    for directory in names.into_iter().rev() {
-        if !is_there {
-            fs.create_directory(directory)?;
-        }
-        match directory.parent().map_or(Ok(()), |parent| fs.sync_directory(parent)) {
-            // Who may not read what is above was given this directory.
-            Err(error) if is_there && error.kind() == io::ErrorKind::PermissionDenied => {}
+    fs.create_directory(path)?;
+    let names: Vec<&Path> = names().collect();
+    for (depth, name) in names.into_iter().enumerate().rev() {
+        let Some(parent) = name.parent() else { continue };
+        match fs.sync_directory(parent) {
+            Err(error) if depth >= missing && is_not_ours_to_sync(&error) => {}
             synced => synced?,
         }
-        is_there = false;
     }
     Ok(())
+}
+
+/// True where a directory may not be read, or is of a file system that syncs none, as
+/// some do that nobody can write to: what is in it is there since before us.
+fn is_not_ours_to_sync(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+    matches!(error.kind(), InvalidInput | PermissionDenied | ReadOnlyFilesystem | Unsupported)
 }
 
 /// All bytes of a file.
