@@ -2,13 +2,15 @@
 
 use super::crash::Random;
 use super::inode::{Inode, SECTOR_BYTES};
-use super::{Entry, MemFs, State};
+use super::{MemFs, State};
 use crate::sync::{Arc, StepMutex};
 
 impl MemFs {
     /// The `nth` append from now on (1: the next one) is said to be done, but
-    /// its bytes go to a wrong place: another sector of some file, chosen by
-    /// `seed`. At its own place stands what was there, or zeros.
+    /// its bytes go to a wrong place: another sector of some file of the same
+    /// directory, chosen by `seed`. At its own place stands what was there, or
+    /// zeros. Not of another directory: whole files that lie about for a database
+    /// to take in could be replaced by others as good, which nobody would notice.
     pub fn misdirect(&self, nth: u64, seed: u64) {
         self.state.lock().misdirected = Some((nth.max(1), seed));
     }
@@ -33,11 +35,19 @@ impl State {
             return own;
         }
         let mut random = Random(seed);
-        let files: Vec<&Arc<StepMutex<Inode>>> =
-            self.entries.values().filter_map(Entry::file).collect();
-        let target = Arc::clone(files[random.up_to(files.len() - 1)]);
+        let files = self.files_beside(inode);
+        let Some(last) = files.len().checked_sub(1) else { return own };
+        let target = Arc::clone(files[random.up_to(last)]);
         let sectors = target.lock().length() as usize / SECTOR_BYTES;
         let offset = (random.up_to(sectors) * SECTOR_BYTES) as u64;
         (target, offset)
+    }
+
+    /// The files of the directory that `inode` is in; none if it is in none any more.
+    fn files_beside(&self, inode: &Arc<StepMutex<Inode>>) -> Vec<&Arc<StepMutex<Inode>>> {
+        let files = self.entries.iter().filter_map(|(path, entry)| Some((path, entry.file()?)));
+        let mut named = files.clone().filter(|(_, file)| Arc::ptr_eq(file, inode));
+        let Some((own, _)) = named.next() else { return Vec::new() };
+        files.filter(|(path, _)| path.parent() == own.parent()).map(|(_, file)| file).collect()
     }
 }

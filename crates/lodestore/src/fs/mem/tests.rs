@@ -225,7 +225,8 @@ fn the_last_append_can_be_torn() {
     assert_eq!(left, BTreeSet::from(all));
 }
 
-/// The bytes of a misdirected append are in a wrong place, and not in theirs.
+/// The bytes of a misdirected append are in a wrong place of the same directory, and
+/// not in theirs.
 #[test]
 fn a_misdirected_append_lands_elsewhere_once() {
     let mut wrong = 0;
@@ -233,6 +234,8 @@ fn a_misdirected_append_lands_elsewhere_once() {
         let fs = MemFs::new();
         let mut file = write(&fs, "a", &[1; 600]);
         drop(write(&fs, "b", &[2; 1200]));
+        fs.create_directory(Path::new("other")).unwrap();
+        drop(write(&fs, "other/c", &[6; 1200]));
         fs.misdirect(2, seed);
         file.append(&[3; 10]).unwrap();
         assert!(fs.will_misdirect());
@@ -243,6 +246,7 @@ fn a_misdirected_append_lands_elsewhere_once() {
         assert_eq!((&a[600..610], &a[620..]), (&[3; 10][..], &[5; 10][..]));
         let strays = a.iter().chain(&b).filter(|&&byte| byte == 4).count();
         assert_eq!(strays, 10, "seed {seed}");
+        assert_eq!(content(&fs, "other/c").unwrap(), [6; 1200]);
         wrong += usize::from(b.contains(&4));
     }
     assert!(wrong > 0, "it never came to the other file");
