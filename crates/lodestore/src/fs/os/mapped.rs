@@ -42,6 +42,11 @@ impl Mapping {
         STEADY_FILE_SYSTEMS.contains(&magic).then_some(Mapping { window: None, limit: length })
     }
 
+    /// Up to where the file has a block for each byte.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Copies the first of `bytes` to `position`. Gives how many were copied:
     /// none from the end of the mapped part on.
     ///
