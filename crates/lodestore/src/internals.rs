@@ -131,6 +131,7 @@ impl Sorted {
             rows: None,
             statistics: Arc::new(Statistics::default()),
             buffers: Charge::new(&Account::unlimited(), Item::Cursors),
+            waits_for_device: false,
         };
         Sorted { table: Arc::new(table.expect("the table is sound")), context }
     }

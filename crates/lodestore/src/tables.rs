@@ -83,6 +83,11 @@ impl TableHome {
         *self.closed.lock() = true;
     }
 
+    /// True if tables are read past the page cache, those that are not mapped.
+    pub(crate) fn reads_direct(&self) -> bool {
+        self.access == Access::Direct
+    }
+
     /// Bytes of the tables that are mapped.
     pub(crate) fn mapped_bytes(&self) -> u64 {
         self.mapped.bytes()

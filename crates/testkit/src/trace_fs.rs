@@ -3,10 +3,11 @@
 
 use crate::random::digest;
 use lodestore::fs::{
-    Capabilities, FileLock, Fs, LockError, ReadStream, ReadableFile, WritableFile,
+    Capabilities, FileLock, Fs, LockError, ReadRequest, ReadStream, ReadableFile, WritableFile,
 };
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Called after each call that changed, or was to change, something: its name
@@ -32,6 +33,8 @@ struct Trace {
     hash: Arc<Mutex<u64>>,
     calls: Option<Arc<Mutex<Vec<Call>>>>,
     watch: Option<Watch>,
+    /// Reads that were under way at once, at most.
+    reads_at_once: Arc<AtomicUsize>,
 }
 
 impl std::fmt::Debug for Trace {
@@ -114,6 +117,12 @@ impl TraceFs {
         *self.trace.hash.lock().expect("no one panics while noting")
     }
 
+    /// How many reads of one [`Fs::read_many`] were under way at once, at most, since
+    /// this was last asked.
+    pub fn reads_at_once(&self) -> usize {
+        self.trace.reads_at_once.swap(0, Ordering::Relaxed)
+    }
+
     fn writable(&self, path: &Path, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
         let (path, trace) = (path.to_path_buf(), self.trace.clone());
         Box::new(TraceFile { inner, path, trace })
@@ -140,11 +149,16 @@ impl Fs for TraceFs {
     }
 
     fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
-        self.inner.open_direct(path)
+        match self.inner.open_direct(path) {
+            // What is in memory passes no page cache.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.inner.open(path),
+            opened => opened,
+        }
     }
 
     fn read_many(&self, reads: &mut dyn ReadStream) {
-        self.inner.read_many(reads);
+        let at_once = &self.trace.reads_at_once;
+        self.inner.read_many(&mut CountedReads { reads, at_once, under_way: 0 });
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
@@ -222,5 +236,26 @@ impl WritableFile for TraceFile {
 
     fn close(self: Box<Self>) -> io::Result<()> {
         self.inner.close()
+    }
+}
+
+/// Counts the reads that are under way.
+struct CountedReads<'r> {
+    reads: &'r mut dyn ReadStream,
+    at_once: &'r AtomicUsize,
+    under_way: usize,
+}
+
+impl ReadStream for CountedReads<'_> {
+    fn next(&mut self) -> Option<ReadRequest> {
+        let request = self.reads.next()?;
+        self.under_way += 1;
+        self.at_once.fetch_max(self.under_way, Ordering::Relaxed);
+        Some(request)
+    }
+
+    fn answer(&mut self, index: usize, read: io::Result<&[u8]>) {
+        self.under_way -= 1;
+        self.reads.answer(index, read);
     }
 }

@@ -113,6 +113,7 @@ impl FamilyCore {
             rows: Some(Arc::clone(&shared.rows)),
             statistics: Arc::clone(&shared.statistics),
             buffers: Charge::new(&shared.memory, Item::Cursors),
+            waits_for_device: shared.home.reads_direct(),
         };
         Arc::new(FamilyCore {
             id,

@@ -186,7 +186,12 @@ impl FamilyCore {
                 coverage.add_level(level, sources.len());
             }
         }
-        Ok((MergeCursor::new(sources, order.clone()), coverage))
+        let merged = MergeCursor::new(sources, order.clone());
+        let merged = match context.waits_for_device {
+            true => merged.reading_together(&self.shared.fs),
+            false => merged,
+        };
+        Ok((merged, coverage))
     }
 
     /// The tables of a level below 0 that may have keys that begin with `start`.

@@ -136,6 +136,7 @@ impl TableFile {
             rows: None,
             statistics: Arc::new(Statistics::default()),
             buffers: Charge::new(&account, Item::Cursors),
+            waits_for_device: false,
         };
         Ok(TableFile { table: Arc::new(table), order, context, codec: None })
     }

@@ -119,6 +119,7 @@ impl TableProbe {
             rows: None,
             statistics: Arc::new(Statistics::default()),
             buffers: Charge::new(&Account::unlimited(), Item::Cursors),
+            waits_for_device: false,
         };
         Some(TableProbe { table: Arc::new(table), context })
     }

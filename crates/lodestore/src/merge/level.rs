@@ -1,8 +1,11 @@
 //! A level below level 0 as one source: its tables do not overlap, so a cursor
 //! walks one table at a time and opens the next when it gets there.
 
+use std::io;
+
 use crate::cursor::{Cursor, StoredBlock};
 use crate::error::{Error, Result};
+use crate::fs::ReadRequest;
 use crate::key::{KeyOrder, Trailer};
 use crate::sync::Arc;
 use crate::table::{ReadContext, TableCursor};
@@ -48,6 +51,46 @@ impl LevelCursor {
 
     fn entered(&mut self) -> &mut TableCursor {
         self.cursor.as_mut().expect("a table was entered")
+    }
+
+    /// The first table with an entry not before the target.
+    fn first_not_before(&self, user_key: &[u8], trailer: Trailer) -> usize {
+        let target = (user_key, trailer);
+        self.tables.partition_point(|file| {
+            let largest = &file.meta.largest;
+            self.order.compare_entries((&largest.user_key, largest.trailer), target).is_lt()
+        })
+    }
+
+    /// How many tables have an entry not after the target; the last of them has the
+    /// last one.
+    fn count_not_after(&self, user_key: &[u8], trailer: Trailer) -> usize {
+        let target = (user_key, trailer);
+        self.tables.partition_point(|file| {
+            let smallest = &file.meta.smallest;
+            self.order.compare_entries((&smallest.user_key, smallest.trailer), target).is_le()
+        })
+    }
+
+    /// As [`TableCursor::foresee`], of the table that a seek will enter.
+    pub(super) fn foresee(&mut self, user_key: &[u8], trailer: Trailer) -> Option<ReadRequest> {
+        let index = self.first_not_before(user_key, trailer);
+        self.enter(index).then(|| self.entered().foresee(user_key, trailer))?
+    }
+
+    /// As [`TableCursor::foresee`], for a seek to the last entry not after the target.
+    pub(super) fn foresee_for_prev(
+        &mut self,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Option<ReadRequest> {
+        let index = self.count_not_after(user_key, trailer).checked_sub(1)?;
+        self.enter(index).then(|| self.entered().foresee(user_key, trailer))?
+    }
+
+    /// As [`TableCursor::supply`].
+    pub(super) fn supply(&mut self, read: io::Result<&[u8]>) {
+        self.entered().supply(read);
     }
 
     /// Goes on to the first entry of later tables while this one has no
@@ -107,11 +150,7 @@ impl Cursor for LevelCursor {
 
     fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
         self.error = None;
-        let target = (user_key, trailer);
-        let index = self.tables.partition_point(|file| {
-            let largest = &file.meta.largest;
-            self.order.compare_entries((&largest.user_key, largest.trailer), target).is_lt()
-        });
+        let index = self.first_not_before(user_key, trailer);
         if self.enter(index) {
             self.entered().seek(user_key, trailer);
             self.skip_forward();
@@ -120,11 +159,7 @@ impl Cursor for LevelCursor {
 
     fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
         self.error = None;
-        let target = (user_key, trailer);
-        let after = self.tables.partition_point(|file| {
-            let smallest = &file.meta.smallest;
-            self.order.compare_entries((&smallest.user_key, smallest.trailer), target).is_le()
-        });
+        let after = self.count_not_after(user_key, trailer);
         if after == 0 {
             self.cursor = None;
         } else if self.enter(after - 1) {

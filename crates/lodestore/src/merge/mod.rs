@@ -8,16 +8,21 @@
 //! sources never tie.
 
 use std::cmp::Ordering;
+use std::io;
 
 use crate::cursor::{Cursor, StoredBlock};
 use crate::error::Result;
+use crate::fs::{Fs, ReadRequest};
 use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer, head};
 use crate::memtable::MemtableCursor;
+use crate::sync::Arc;
 use crate::table::TableCursor;
 
 mod level;
+mod together;
 
 pub(crate) use level::LevelCursor;
+use together::read_together;
 
 /// One of the places that entries come from.
 pub(crate) enum Source {
@@ -34,6 +39,33 @@ macro_rules! each {
             Source::Level($cursor) => $call,
         }
     };
+}
+
+impl Source {
+    /// See [`TableCursor::foresee`].
+    fn foresee(&mut self, user_key: &[u8], trailer: Trailer) -> Option<ReadRequest> {
+        match self {
+            Source::Memtable(_) => None,
+            Source::Table(cursor) => cursor.foresee(user_key, trailer),
+            Source::Level(cursor) => cursor.foresee(user_key, trailer),
+        }
+    }
+
+    /// The same for a seek to the last entry not after the target.
+    fn foresee_for_prev(&mut self, user_key: &[u8], trailer: Trailer) -> Option<ReadRequest> {
+        match self {
+            Source::Level(cursor) => cursor.foresee_for_prev(user_key, trailer),
+            source => source.foresee(user_key, trailer),
+        }
+    }
+
+    fn supply(&mut self, read: io::Result<&[u8]>) {
+        match self {
+            Source::Memtable(_) => unreachable!("a memtable asks for nothing"),
+            Source::Table(cursor) => cursor.supply(read),
+            Source::Level(cursor) => cursor.supply(read),
+        }
+    }
 }
 
 impl Cursor for Source {
@@ -103,12 +135,21 @@ pub(crate) struct MergeCursor {
     direction: Direction,
     order: KeyOrder,
     failed: bool,
+    /// What a seek reads all its blocks with at once; `None`: each source reads its own.
+    reads_together: Option<Arc<dyn Fs>>,
 }
 
 impl MergeCursor {
     pub(crate) fn new(sources: Vec<Source>, order: KeyOrder) -> MergeCursor {
         let heap = Vec::with_capacity(sources.len());
-        MergeCursor { sources, heap, direction: Direction::Forward, order, failed: false }
+        let direction = Direction::Forward;
+        MergeCursor { sources, heap, direction, order, failed: false, reads_together: None }
+    }
+
+    /// For sources of which each read waits for a device: seeks read what all of them
+    /// need at once.
+    pub(crate) fn reading_together(self, fs: &Arc<dyn Fs>) -> MergeCursor {
+        MergeCursor { reads_together: Some(Arc::clone(fs)), ..self }
     }
 
     /// Puts every source that has a position into the heap.
@@ -277,11 +318,17 @@ impl Cursor for MergeCursor {
     }
 
     fn seek(&mut self, user_key: &[u8], trailer: Trailer) {
+        if let Some(fs) = &self.reads_together {
+            read_together(&**fs, &mut self.sources, |s| s.foresee(user_key, trailer));
+        }
         self.sources.iter_mut().for_each(|s| s.seek(user_key, trailer));
         self.rebuild(Direction::Forward);
     }
 
     fn seek_for_prev(&mut self, user_key: &[u8], trailer: Trailer) {
+        if let Some(fs) = &self.reads_together {
+            read_together(&**fs, &mut self.sources, |s| s.foresee_for_prev(user_key, trailer));
+        }
         self.sources.iter_mut().for_each(|s| s.seek_for_prev(user_key, trailer));
         self.rebuild(Direction::Reverse);
     }

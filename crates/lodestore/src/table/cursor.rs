@@ -4,8 +4,11 @@
 //! key is put together in a buffer that keeps the block's prefix, the value
 //! is a slice of the block. Nothing is validated here: the block was.
 
+use std::io;
+
 use crate::cursor::{Cursor, StoredBlock};
 use crate::error::{Error, Result};
+use crate::fs::ReadRequest;
 use crate::key::Trailer;
 use crate::sync::Arc;
 
@@ -13,7 +16,7 @@ use super::block::Block;
 use super::layout::{HEAD_BYTES_MAX, Layout};
 use super::locator::Locator;
 use super::readahead::{Direction, Readahead};
-use super::reader::{BlockIndex, BlockPlace, ReadContext, Table};
+use super::reader::{BlockIndex, BlockPlace, BlockRef, ReadContext, Table};
 
 /// A cursor over the entries of a table.
 pub(crate) struct TableCursor {
@@ -25,12 +28,21 @@ pub(crate) struct TableCursor {
     layout: Layout,
     /// Where in the file the block is, if it was read ahead.
     read_ahead: Option<BlockPlace>,
+    /// For the seek that comes next.
+    foreseen: Option<Foreseen>,
     entry: usize,
     /// The user key here, and bytes of no meaning behind it.
     key: Vec<u8>,
     key_bytes: usize,
     readahead: Readahead,
     error: Option<Error>,
+}
+
+/// A block that a seek will want.
+enum Foreseen {
+    /// It is being read.
+    Asked(BlockRef),
+    Here(Block),
 }
 
 impl TableCursor {
@@ -42,6 +54,7 @@ impl TableCursor {
             block: None,
             layout: Layout::default(),
             read_ahead: None,
+            foreseen: None,
             entry: 0,
             key: Vec::new(),
             key_bytes: 0,
@@ -56,6 +69,33 @@ impl TableCursor {
         self.block.as_ref().expect("the cursor has a position")
     }
 
+    /// What a seek to the target will have to read, unless that is here or in the
+    /// cache. What it gives goes to [`TableCursor::supply`], and then comes the seek.
+    ///
+    /// Failures are left to the seek, which meets them again.
+    pub(crate) fn foresee(&mut self, user_key: &[u8], trailer: Trailer) -> Option<ReadRequest> {
+        let (table, context) = (&self.table, &self.context);
+        let index = self.locator.find(table, user_key, trailer, context).ok()??;
+        if self.block.as_ref().is_some_and(|block| block.index() == index) {
+            return None;
+        }
+        let wanted = self.locator.locate(table, index, context).ok()?;
+        if let Some(block) = table.cached_block(wanted, context) {
+            self.foreseen = Some(Foreseen::Here(block));
+            return None;
+        }
+        self.foreseen = Some(Foreseen::Asked(wanted));
+        Some(table.request(wanted))
+    }
+
+    /// Takes what was read as [`TableCursor::foresee`] asked.
+    pub(crate) fn supply(&mut self, read: io::Result<&[u8]>) {
+        if let Some(Foreseen::Asked(wanted)) = self.foreseen.take() {
+            let block = self.table.accept(wanted, read, &self.context);
+            self.foreseen = block.ok().map(Foreseen::Here);
+        }
+    }
+
     fn lose_position(&mut self) {
         self.block = None;
     }
@@ -64,10 +104,14 @@ impl TableCursor {
     fn jump_to_block(&mut self, index: BlockIndex) -> bool {
         self.readahead.restart();
         self.read_ahead = None;
+        let foreseen = self.foreseen.take();
         if self.block.as_ref().is_some_and(|block| block.index() == index) {
             return true;
         }
-        let block = self.read(index);
+        let block = match foreseen {
+            Some(Foreseen::Here(block)) if block.index() == index => Ok(block),
+            _ => self.read(index),
+        };
         self.enter_block(block)
     }
 

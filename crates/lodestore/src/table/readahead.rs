@@ -14,8 +14,9 @@ use super::reader::{BlockPlace, BlockRef, ReadContext, Table};
 
 const SPAN_BYTES_MIN: u64 = 8 << 10;
 const SPAN_BYTES_MAX: u64 = 256 << 10;
-/// Steps to the neighbouring block before spans begin.
-const STEPS_BEFORE_SPANS: u32 = 2;
+/// Single blocks that a walk reads before spans begin, where they may be in the page
+/// cache: most walks end before. A device takes as long for a short span as for a block.
+const BLOCKS_BEFORE_SPANS: u32 = 1;
 
 /// Where a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub(super) struct Readahead {
     offset: u64,
     /// Steps to a neighbouring block so far, in one direction.
     steps: u32,
+    /// How much is read next, at least one block; 0 before the first span of a walk.
     span_bytes: u64,
     /// The next span of a long walk, where the file reads while we do not wait.
     next: Option<Next>,
@@ -51,7 +53,7 @@ struct Next {
 impl Readahead {
     /// Forgets that there was a walk; a seek does that.
     pub(super) fn restart(&mut self) {
-        self.steps = 0;
+        (self.steps, self.span_bytes) = (0, 0);
     }
 
     /// Counts a step to a neighbouring block, and gives the block's stored
@@ -66,8 +68,7 @@ impl Readahead {
         context: &ReadContext,
     ) -> Result<Option<&[u8]>> {
         self.steps = self.steps.saturating_add(1);
-        if self.steps < STEPS_BEFORE_SPANS {
-            self.span_bytes = SPAN_BYTES_MIN;
+        if self.steps <= BLOCKS_BEFORE_SPANS && !context.waits_for_device {
             return Ok(None);
         }
         self.take(table, locator, wanted, direction, context).map(Some)
@@ -113,7 +114,8 @@ impl Readahead {
         direction: Direction,
         context: &ReadContext,
     ) -> Result<()> {
-        let (first, end) = span(table, locator, wanted, direction, self.span_bytes);
+        let span_bytes = self.span_bytes.max(SPAN_BYTES_MIN);
+        let (first, end) = span(table, locator, wanted, direction, span_bytes);
         let length = (end - first) as usize;
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
@@ -126,10 +128,10 @@ impl Readahead {
         context.statistics.add(Counter::BlockReads, 1);
         context.statistics.add(Counter::BlockBytesRead, end - first);
         let span_bytes_max = context.buffers.buffer_bytes(SPAN_BYTES_MAX as usize) as u64;
-        if direction == Direction::Forward && self.span_bytes == span_bytes_max {
+        if direction == Direction::Forward && span_bytes == span_bytes_max {
             self.begin_next(table, end);
         }
-        self.span_bytes = (self.span_bytes * 2).clamp(SPAN_BYTES_MIN, span_bytes_max);
+        self.span_bytes = (span_bytes * 2).clamp(SPAN_BYTES_MIN, span_bytes_max);
         let ahead = self.next.as_ref().map_or(0, |next| next.length);
         let memory = self.memory.get_or_insert_with(|| context.buffers.reserve(0));
         memory.resize(self.buffer.capacity() + ahead);

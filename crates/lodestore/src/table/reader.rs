@@ -82,6 +82,8 @@ pub(crate) struct ReadContext {
     pub(crate) statistics: Arc<Statistics>,
     /// What buffers for reading ahead are charged to.
     pub(crate) buffers: Charge,
+    /// Files are read past the page cache: each read waits for a device.
+    pub(crate) waits_for_device: bool,
 }
 
 /// A table that is open for reading.

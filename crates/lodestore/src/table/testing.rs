@@ -134,6 +134,7 @@ pub(super) fn context() -> ReadContext {
         rows: None,
         statistics: Arc::new(Statistics::default()),
         buffers: buffers(),
+        waits_for_device: false,
     }
 }
 

@@ -1,10 +1,15 @@
 //! Reading past the page cache finds the same, however it is asked, and is refused
 //! where it can't be done.
 
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use lodestore::{Compression, Db, Error, FamilyOptions, MemFs, Options};
+use lodestore::fs::{Fault, FaultFs, Operation};
+use lodestore::{Compression, Db, DbCursor, Error, FamilyOptions, MemFs, Options};
 use testkit::temp_dir::TempDir;
+use testkit::trace_fs::TraceFs;
 
 const KEYS: u32 = 20_000;
 
@@ -84,6 +89,98 @@ fn what_is_read_directly_is_what_was_written() -> Result<(), Error> {
     let reader = Db::open_read_only(directory.path(), options())?;
     assert_eq!(reader.get(&key(5))?.as_deref(), Some(&value(5)[..]));
     Ok(())
+}
+
+/// Keys and values.
+type Held = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A database of four runs that is read past the page cache, without a cache of its own,
+/// and what is in it: keys that several runs have, and some that are deleted.
+fn runs(fs: &TraceFs) -> Result<(Db, Held), Error> {
+    let family = FamilyOptions { level0_compaction_files: 20, ..options().family };
+    let fs = Arc::new(fs.clone());
+    // Half of the files may be read at once.
+    let open_files_max = Some(8);
+    let db = Db::open("db", Options { fs, cache_bytes: 0, open_files_max, family, ..options() })?;
+    let mut held = Held::new();
+    for run in 0..4 {
+        for i in (run..2_000).step_by(3) {
+            db.put(&key(i), &value(i + run))?;
+            held.insert(key(i).to_vec(), value(i + run));
+            if i % 7 == run {
+                db.delete(&key(i))?;
+                held.remove(&key(i)[..]);
+            }
+        }
+        db.flush()?;
+    }
+    Ok((db, held))
+}
+
+/// Each run would wait for the device by itself.
+#[test]
+fn a_seek_reads_the_blocks_of_all_runs_at_once() -> Result<(), Error> {
+    let fs = TraceFs::new(Arc::new(MemFs::new()));
+    let (db, _) = runs(&fs)?;
+    let mut cursor = db.cursor();
+    for seek in [DbCursor::seek, DbCursor::seek_for_prev] {
+        fs.reads_at_once();
+        seek(&mut cursor, &key(1_000));
+        assert!(cursor.valid());
+        assert_eq!(fs.reads_at_once(), 4);
+        // It stands in these blocks already.
+        seek(&mut cursor, &key(1_001));
+        assert_eq!(fs.reads_at_once(), 0);
+        seek(&mut cursor, &key(10));
+    }
+    Ok(())
+}
+
+#[test]
+fn seeks_find_what_was_written_both_ways() -> Result<(), Error> {
+    let fs = TraceFs::new(Arc::new(MemFs::new()));
+    let (db, held) = runs(&fs)?;
+    db.compact_range(None, Some(&key(700)))?;
+    let mut cursor = db.cursor();
+    // From before the first to behind the last, keys between two also.
+    for i in (0..4_100u32).map(|i| i * 1_237 % 4_100) {
+        let target = i.to_be_bytes().to_vec();
+        let (before, from) = (held.range(..=target.clone()), held.range(target.clone()..));
+        cursor.seek(&target);
+        assert_eq!(here(&cursor), owned(from.clone().next()), "from {i} on");
+        cursor.seek_for_prev(&target);
+        assert_eq!(here(&cursor), owned(before.clone().next_back()), "up to {i}");
+        if cursor.valid() {
+            cursor.next();
+            let above = (Bound::Excluded(target), Bound::Unbounded);
+            assert_eq!(here(&cursor), owned(held.range(above).next()), "after {i}");
+        }
+    }
+    cursor.status()
+}
+
+/// A seek says so, of either kind of read; the next one that can read finds the key.
+#[test]
+fn a_block_that_cannot_be_read_fails_the_seek() -> Result<(), Error> {
+    let faults = FaultFs::new(Arc::new(MemFs::new()));
+    let (db, held) = runs(&TraceFs::new(Arc::new(faults.clone())))?;
+    let mut cursor = db.cursor();
+    faults.inject(Fault::new(Operation::Read, 1, ErrorKind::Other).forever());
+    cursor.seek(&key(1_000));
+    assert!(!cursor.valid());
+    assert!(matches!(cursor.status(), Err(Error::Io { .. })), "{:?}", cursor.status());
+    faults.heal();
+    cursor.seek(&key(1_000));
+    assert_eq!(here(&cursor), owned(held.range(key(1_000).to_vec()..).next()));
+    cursor.status()
+}
+
+fn here(cursor: &DbCursor) -> Option<(Vec<u8>, Vec<u8>)> {
+    cursor.valid().then(|| (cursor.key().to_vec(), cursor.value().to_vec()))
+}
+
+fn owned(entry: Option<(&Vec<u8>, &Vec<u8>)>) -> Option<(Vec<u8>, Vec<u8>)> {
+    entry.map(|(key, value)| (key.clone(), value.clone()))
 }
 
 /// Without being able to, it is an error that says so, and nothing is left behind

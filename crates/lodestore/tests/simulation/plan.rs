@@ -39,6 +39,7 @@ pub fn options(random: &mut Random, trouble: Trouble) -> (Options, Arc<Scheduler
     options.scheduler = Some(Arc::clone(&scheduler));
     options.logging = trouble != Trouble::NoLog;
     options.log_mapped = random.one_in(2);
+    options.direct_reads = random.one_in(3);
     options.background_bytes_per_second = *random.pick(&[0, 0, 0, 1 << 20]);
     options.cache_bytes = random.between(0, 64 << 10);
     options.row_cache_bytes = *random.pick(&[0, 0, 8 << 10]);

@@ -108,6 +108,7 @@ fn compact_with(
         rows: None,
         statistics: Arc::new(Statistics::default()),
         buffers: Charge::new(&Account::unlimited(), Item::Cursors),
+        waits_for_device: false,
     };
     let (table, mut kept) = (Arc::new(table), Vec::new());
     let mut cursor = table.cursor(context.clone());
