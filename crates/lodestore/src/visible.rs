@@ -228,13 +228,15 @@ impl VisibleCursor {
                 self.pass_forward(run, true);
                 continue;
             }
+            // Before anything is passed over: sources may lack what is past the bound, so that
+            // nothing found absent there may be remembered.
+            if self.is_past_upper() {
+                return self.stop();
+            }
             let trailer = self.inner.trailer();
             if sequence_of(trailer) > self.sequence {
                 self.pass_forward(run, false);
                 continue;
-            }
-            if self.is_past_upper() {
-                return self.stop();
             }
             match self.is_hidden() {
                 Ok(false) => {}

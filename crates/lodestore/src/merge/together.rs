@@ -6,40 +6,38 @@ use std::io;
 use super::Source;
 use crate::fs::{Fs, ReadRequest, ReadStream};
 
-/// Reads what `foresee` says of each source, and supplies it.
+/// Reads what `foresee` says of each source, and supplies it. What a single source
+/// needs is left to its seek.
 pub(super) fn read_together(
     fs: &dyn Fs,
     sources: &mut [Source],
     foresee: impl Fn(&mut Source) -> Option<ReadRequest>,
 ) {
-    fs.read_many(&mut SeekReads { sources, foresee, next: 0, asked: Vec::new() });
-}
-
-struct SeekReads<'s, F> {
-    sources: &'s mut [Source],
-    foresee: F,
-    /// The first source that was not looked at.
-    next: usize,
-    /// Whose each read is.
-    asked: Vec<usize>,
-}
-
-impl<F: Fn(&mut Source) -> Option<ReadRequest>> ReadStream for SeekReads<'_, F> {
-    fn next(&mut self) -> Option<ReadRequest> {
-        while let Some(source) = self.sources.get_mut(self.next) {
-            let request = (self.foresee)(source);
-            if request.is_some() {
-                self.asked.push(self.next);
-            }
-            self.next += 1;
-            if request.is_some() {
-                return request;
-            }
+    let mut waiting = Vec::with_capacity(sources.len());
+    let mut requests = Vec::with_capacity(sources.len());
+    for source in sources {
+        if let Some(request) = foresee(source) {
+            waiting.push(source);
+            requests.push(request);
         }
-        None
+    }
+    if requests.len() > 1 {
+        fs.read_many(&mut SeekReads { requests: requests.into_iter(), waiting });
+    }
+}
+
+struct SeekReads<'s> {
+    requests: std::vec::IntoIter<ReadRequest>,
+    /// Whose each of them is.
+    waiting: Vec<&'s mut Source>,
+}
+
+impl ReadStream for SeekReads<'_> {
+    fn next(&mut self) -> Option<ReadRequest> {
+        self.requests.next()
     }
 
     fn answer(&mut self, index: usize, read: io::Result<&[u8]>) {
-        self.sources[self.asked[index]].supply(read);
+        self.waiting[index].supply(read);
     }
 }

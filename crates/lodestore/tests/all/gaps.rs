@@ -2,7 +2,8 @@
 //! know of them, and what is put there since is found all the same.
 
 use lodestore::{
-    Counter, Db, DbCursor, IngestOptions, MemFs, Options, ReadOptions, Result, TableWriter,
+    Counter, Db, DbCursor, IngestOptions, MemFs, Options, PrefixExtractor, ReadOptions, Result,
+    TableWriter,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -330,6 +331,36 @@ fn a_walk_within_bounds_remembers_no_more_than_it_saw() {
         assert_eq!(forward(&mut db.cursor()), with);
         assert_eq!(backward(&mut db.cursor()), with);
     }
+}
+
+/// A cursor for one prefix leaves out tables that have no key with it: what it does not
+/// meet past its bound may be there.
+#[test]
+fn a_walk_of_a_prefix_remembers_nothing_past_it() -> Result<()> {
+    let mut options = options();
+    options.family.prefix_extractor = Some(PrefixExtractor::Fixed(4));
+    let db = Db::open("/gaps", options)?;
+    db.put(b"first", b"value")?;
+    let at = db.snapshot();
+    db.put(b"later", b"value")?;
+    db.flush()?;
+    // All of this is past the prefix, and too new for the snapshot.
+    (0..100).try_for_each(|i| db.delete(format!("kept{i:03}").as_bytes()))?;
+    db.put(b"zero", b"value")?;
+    let of_prefix = ReadOptions {
+        snapshot: Some(at),
+        prefix: Some(b"here".to_vec()),
+        ..ReadOptions::default()
+    };
+    let mut cursor = db.cursor_with(of_prefix);
+    cursor.first();
+    assert!(!cursor.valid());
+    assert_eq!(db.statistics().get(Counter::PrefixTablesSkipped), 1);
+    assert_eq!(db.statistics().get(Counter::EntriesPassed), 0, "there is nothing before the bound");
+    let keys: Vec<Vec<u8>> =
+        db.range(..).map(|entry| entry.map(|(key, _)| key)).collect::<Result<_>>()?;
+    assert_eq!(keys, [&b"first"[..], b"later", b"zero"]);
+    Ok(())
 }
 
 /// Writers put and delete in a range that readers walk through all the time:
