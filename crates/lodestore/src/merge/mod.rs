@@ -149,7 +149,9 @@ impl MergeCursor {
     /// For sources of which each read waits for a device: seeks read what all of them
     /// need at once.
     pub(crate) fn reading_together(self, fs: &Arc<dyn Fs>) -> MergeCursor {
-        MergeCursor { reads_together: Some(Arc::clone(fs)), ..self }
+        let reads = |source: &&Source| !matches!(source, Source::Memtable(_));
+        let is_worth_it = self.sources.iter().filter(reads).count() > 1;
+        MergeCursor { reads_together: is_worth_it.then(|| Arc::clone(fs)), ..self }
     }
 
     /// Puts every source that has a position into the heap.

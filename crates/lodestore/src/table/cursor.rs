@@ -39,10 +39,10 @@ pub(crate) struct TableCursor {
 }
 
 /// A block that a seek will want.
-enum Foreseen {
-    /// It is being read.
-    Asked(BlockRef),
-    Here(Block),
+struct Foreseen {
+    wanted: BlockRef,
+    /// Once it was read.
+    block: Option<Block>,
 }
 
 impl TableCursor {
@@ -80,19 +80,16 @@ impl TableCursor {
             return None;
         }
         let wanted = self.locator.locate(table, index, context).ok()?;
-        if let Some(block) = table.cached_block(wanted, context) {
-            self.foreseen = Some(Foreseen::Here(block));
-            return None;
-        }
-        self.foreseen = Some(Foreseen::Asked(wanted));
-        Some(table.request(wanted))
+        let block = table.cached_block(wanted, context);
+        let request = block.is_none().then(|| table.request(wanted));
+        self.foreseen = Some(Foreseen { wanted, block });
+        request
     }
 
     /// Takes what was read as [`TableCursor::foresee`] asked.
     pub(crate) fn supply(&mut self, read: io::Result<&[u8]>) {
-        if let Some(Foreseen::Asked(wanted)) = self.foreseen.take() {
-            let block = self.table.accept(wanted, read, &self.context);
-            self.foreseen = block.ok().map(Foreseen::Here);
+        if let Some(Foreseen { wanted, block }) = &mut self.foreseen {
+            *block = self.table.accept(*wanted, read, &self.context).ok();
         }
     }
 
@@ -108,9 +105,10 @@ impl TableCursor {
         if self.block.as_ref().is_some_and(|block| block.index() == index) {
             return true;
         }
-        let block = match foreseen {
-            Some(Foreseen::Here(block)) if block.index() == index => Ok(block),
-            _ => self.read(index),
+        let block = match foreseen.filter(|foreseen| foreseen.wanted.index == index) {
+            Some(Foreseen { block: Some(block), .. }) => Ok(block),
+            Some(Foreseen { wanted, block: None }) => self.table.load_block(wanted, &self.context),
+            None => self.read(index),
         };
         self.enter_block(block)
     }
