@@ -58,7 +58,7 @@ enum {
   LODESTORE_OK = 0,
   LODESTORE_IO = 1,               /* the system refused; trying again may help */
   LODESTORE_CORRUPTION = 2,       /* bytes contradict the format; it never helps */
-  LODESTORE_INCOMPATIBLE = 3,     /* written by a program that knows more */
+  LODESTORE_INCOMPATIBLE = 3,     /* another version's or another store's: see the message */
   LODESTORE_INVALID_ARGUMENT = 4, /* can never work; nothing was changed */
   LODESTORE_BUSY = 5,             /* somebody else has the database open */
   LODESTORE_STALLED = 6,          /* the write would have waited longer than it may */

@@ -17,6 +17,9 @@ use testkit::seeds::on_all_cores;
 use testkit::surface::Surface;
 use testkit::temp_dir::TempDir;
 
+/// Histories of an ordinary run: enough to come to everything.
+const SEQUENCES: u64 = 300;
+/// Commands of a history.
 const COMMANDS: usize = 200;
 /// Sets of options that a history is run with.
 const VARIANTS: u64 = 4;
@@ -425,7 +428,7 @@ fn disk(seed: u64) -> Disk {
 #[test]
 fn the_engine_answers_as_the_oracle_does() {
     let first = number("MODEL_SEED", 1);
-    let sequences = number("MODEL_SEQUENCES", 300);
+    let sequences = number("MODEL_SEQUENCES", SEQUENCES);
     let reached = Mutex::new(Reached::default());
     on_all_cores(first..first + sequences, |seed| {
         let disk = disk(seed);
@@ -441,7 +444,10 @@ fn the_engine_answers_as_the_oracle_does() {
         )
     });
     let reached = reached.into_inner().expect("adding does not panic");
-    reached.check();
+    // A few, as in repeating what failed, need not come to everything.
+    if sequences >= SEQUENCES {
+        reached.check();
+    }
     println!("{sequences} histories from seed {first}: {reached:?}");
 }
 
