@@ -111,7 +111,7 @@ impl TableWriter {
         let has_memory_limit = options.memory_bytes.is_some() || options.budget.is_some();
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
         // Tables from outside go as deep as they can.
-        let place = LevelPlace { level: BOTTOM, base: BOTTOM };
+        let place = LevelPlace { level: BOTTOM, base: BOTTOM, covers_older: false };
         let settings = family.table_settings(place, has_memory_limit, buffers);
         let file = options.fs.create(path).map_err(|error| Error::io(path, "create", error))?;
         let mut writer = TableWriter {

@@ -182,7 +182,7 @@ impl<'a> Build<'a> {
         let file = file.map_err(|error| Error::io(&path, "create", error))?;
         let family = self.options.family_options(db::DEFAULT_NAME);
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
-        let place = LevelPlace { level, base: level.max(1) };
+        let place = LevelPlace { level, base: level.max(1), covers_older: false };
         let settings = TableSettings {
             order: self.order.clone(),
             family: Some(TableFamily {

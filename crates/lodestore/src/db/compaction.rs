@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::batch::FamilyId;
 use crate::budget::{Charge, Item};
 use crate::compact::pick::{
-    self, Limits, Plan, RangeStep, RangeWalk, Running, Targets, TombstoneLimits,
+    self, BOTTOM, Limits, Plan, RangeStep, RangeWalk, Running, Targets, TombstoneLimits,
 };
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, Outputs, Part, write_tables};
@@ -259,7 +259,8 @@ impl Engine {
         let begin = || {
             self.let_level0_go_first(job);
             let base = Targets::of(&job.version, &limits(family)).base;
-            let place = LevelPlace { level: plan.level_to, base };
+            let covers_older = plan.level_to < BOTTOM;
+            let place = LevelPlace { level: plan.level_to, base, covers_older };
             let table = self.begin_table(family, created, Purpose::Compaction, place)?;
             Ok(match tombstones_from {
                 Some(from) => table.with_tombstones_from(from),

@@ -7,8 +7,10 @@
 
 use crate::batch::FamilyId;
 use crate::budget::{AwaitedFlush, Charge, Item};
+use crate::compact::pick::BOTTOM;
 use crate::compact::retain::{Below, Retain};
 use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
+use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::filename;
@@ -130,8 +132,8 @@ impl Engine {
         let deletes = memtable.range_deletes().deletes();
         let deletes = Fragments::build(family.order(), deletes, &snapshots);
         let mut retain = Retain::new(snapshots, Below::Unknown, deletes);
-        let begin =
-            || self.begin_table(family, created, Purpose::Flush, LevelPlace { level: 0, base: 1 });
+        let place = LevelPlace { level: 0, base: 1, covers_older: covers_older(family, memtable) };
+        let begin = || self.begin_table(family, created, Purpose::Flush, place);
         let outputs =
             Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
         let operator = family.merge_operator.as_ref();
@@ -181,6 +183,17 @@ impl Engine {
             let _ = self.shared.fs.remove(&path);
         }
     }
+}
+
+/// True if tables have keys between a memtable's first and its last. Where they
+/// have not, as in a load in order, its table may stay all there is.
+fn covers_older(family: &FamilyCore, memtable: &Arc<Memtable>) -> bool {
+    let [mut first, mut last] = [memtable.cursor(), memtable.cursor()];
+    first.seek_to_first();
+    last.seek_to_last();
+    let (true, view) = (first.valid(), family.views.load()) else { return false };
+    let range = (Some(first.user_key()), Some(last.user_key()));
+    (0..=BOTTOM).any(|level| view.version.overlaps(level, range.0, range.1))
 }
 
 /// A family's name, how many tables `edit` adds to it, and their bytes.

@@ -125,7 +125,8 @@ catalogue! {
         "A Zstandard dictionary that compactions make for a table has at most this; 0: none.";
     dictionary_training_bytes: Size, NEXT_TABLE,
         "The beginning of a table that its dictionary is made of.";
-    filter_bits_per_key: Count, NEXT_TABLE, "Filter bits for each key; 0: no filter.";
+    filter_bits_per_key: Count, NEXT_TABLE,
+        "Filter bits for each key, six more in a small table above older ones; 0: no filter.";
     filter_bits_per_key_bottommost: Maybe<Count>, NEXT_TABLE,
         "The same for the deepest level; 0 where nearly all keys that are looked up exist. \
          Default: no difference.";

@@ -279,7 +279,8 @@ pub struct FamilyOptions {
     /// At least `dictionary_bytes`, at most 64 MiB; a hundred times as much is
     /// best.
     pub dictionary_training_bytes: usize,
-    /// Filter bits for each key; 0 for no filter.
+    /// Filter bits for each key; 0 for no filter. A small table above older ones,
+    /// which lookups of theirs ask in vain, gets six more.
     pub filter_bits_per_key: u8,
     /// The same in the deepest level, which holds most of the data; `None`: no
     /// difference. 0 saves most of the memory that filters take where nearly all
@@ -360,7 +361,14 @@ const PARTITION_BYTES: usize = 4096;
 pub(crate) struct LevelPlace {
     pub(crate) level: usize,
     pub(crate) base: usize,
+    /// Older tables have keys of its range: lookups of theirs ask it in vain.
+    pub(crate) covers_older: bool,
 }
+
+/// Filter bits for each key that a table gets on top where it covers older ones.
+/// It is small beside those, a tenth or less, and asked as often: 16 bits in
+/// place of 10 let through 1 in 600 in place of 1 in 100.
+const COVERING_FILTER_BITS: u8 = 6;
 
 impl FamilyOptions {
     /// How new tables of the family are built; `buffers` is what the builder's
@@ -375,7 +383,7 @@ impl FamilyOptions {
         let default = if has_memory_limit { PARTITION_BYTES } else { usize::MAX };
         TableSettings {
             block_bytes: self.block_bytes,
-            filter_bits_per_key: self.filter_bits_at(at.level),
+            filter_bits_per_key: self.filter_bits_at(at),
             compression: self.compression_at(at.level, at.base),
             dictionary_bytes: self.dictionary_bytes,
             dictionary_training_bytes: self.dictionary_training_bytes,
@@ -418,10 +426,12 @@ impl FamilyOptions {
         self.compression_by_level.get(place).copied().unwrap_or(self.compression)
     }
 
-    fn filter_bits_at(&self, level: usize) -> u8 {
-        match self.filter_bits_per_key_bottommost {
-            Some(bits) if level == BOTTOM => bits,
-            _ => self.filter_bits_per_key,
+    fn filter_bits_at(&self, at: LevelPlace) -> u8 {
+        match (self.filter_bits_per_key, self.filter_bits_per_key_bottommost) {
+            (_, Some(bits)) if at.level == BOTTOM => bits,
+            (0, _) => 0,
+            (bits, _) if at.covers_older => bits.saturating_add(COVERING_FILTER_BITS),
+            (bits, _) => bits,
         }
     }
 

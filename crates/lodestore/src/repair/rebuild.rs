@@ -123,7 +123,7 @@ impl Rebuild<'_> {
         let file = file.map_err(|error| Error::io(&path, "create", error))?;
         let options = self.options.family_options(&family.name);
         let buffers = Charge::new(&Account::unlimited(), Item::Compactions);
-        let place = LevelPlace { level, base: level.max(1) };
+        let place = LevelPlace { level, base: level.max(1), covers_older: false };
         let settings = TableSettings {
             order: order_of(&family.name, &family.comparator, self.options)?,
             family: Some(TableFamily { id: family.id, name: family.name.clone() }),

@@ -119,6 +119,27 @@ fn the_deepest_level_can_go_without_filters() {
     assert_eq!(told.places[1].filter, FilterAnswer::MayContain, "{told}");
 }
 
+/// A small table above older ones is asked as often as they are, so that its
+/// filter is the better one: of 4,000 keys that are not there few pass.
+#[test]
+fn filters_above_older_tables_let_less_through() {
+    let db = open();
+    table(&db, 0, 8000);
+    db.rewrite_range(None, None).unwrap();
+    table(&db, 0, 8000);
+    let mut passed = [0, 0];
+    for key in (1..7999u32).step_by(2) {
+        let told = explain(&db, &key.to_be_bytes());
+        let [_, above, deep] = &told.places[..] else { panic!("{told}") };
+        for (passed, place) in passed.iter_mut().zip([above, deep]) {
+            *passed += u32::from(place.filter == FilterAnswer::MayContain);
+        }
+    }
+    let [above, deep] = passed;
+    assert!((20..80).contains(&deep), "one in a hundred: {deep}");
+    assert!(above < deep / 3, "{above} above, {deep} deep");
+}
+
 /// The parts of a large table's filter and index are blocks too.
 #[test]
 fn parts_of_filters_and_indexes_are_told() {
