@@ -247,7 +247,9 @@ fn tuned(engine: EngineKind, memory_limit: Option<u64>) -> Settings {
 /// What an engine does otherwise than the table says or the others do.
 pub fn deviations(engine: EngineKind) -> &'static [&'static str] {
     match engine {
-        EngineKind::Lodestore | EngineKind::LodestoreAgain => &[],
+        EngineKind::Lodestore | EngineKind::LodestoreAgain => {
+            &["has six filter bits more in tables above older ones, a tenth of its data or less"]
+        }
         EngineKind::LevelDb => &[
             "has one background thread and two memtables",
             "has no call for many keys: multiget and pulseread look up one after the other",
