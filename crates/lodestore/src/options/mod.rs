@@ -280,7 +280,8 @@ pub struct FamilyOptions {
     /// best.
     pub dictionary_training_bytes: usize,
     /// Filter bits for each key; 0 for no filter. A small table above older ones,
-    /// which lookups of theirs ask in vain, gets six more.
+    /// which lookups of theirs ask in vain, gets six more, unless the deepest
+    /// level's are given.
     pub filter_bits_per_key: u8,
     /// The same in the deepest level, which holds most of the data; `None`: no
     /// difference. 0 saves most of the memory that filters take where nearly all
@@ -430,7 +431,7 @@ impl FamilyOptions {
         match (self.filter_bits_per_key, self.filter_bits_per_key_bottommost) {
             (_, Some(bits)) if at.level == BOTTOM => bits,
             (0, _) => 0,
-            (bits, _) if at.covers_older => bits.saturating_add(COVERING_FILTER_BITS),
+            (bits, None) if at.covers_older => bits.saturating_add(COVERING_FILTER_BITS),
             (bits, _) => bits,
         }
     }
