@@ -191,9 +191,12 @@ fn covers_older(family: &FamilyCore, memtable: &Arc<Memtable>) -> bool {
     let [mut first, mut last] = [memtable.cursor(), memtable.cursor()];
     first.seek_to_first();
     last.seek_to_last();
-    let (true, view) = (first.valid(), family.views.load()) else { return false };
-    let range = (Some(first.user_key()), Some(last.user_key()));
-    (0..=BOTTOM).any(|level| view.version.overlaps(level, range.0, range.1))
+    if !first.valid() {
+        return false;
+    }
+    let (first, last) = (Some(first.user_key()), Some(last.user_key()));
+    let version = Arc::clone(&family.views.load().version);
+    (0..=BOTTOM).any(|level| version.overlaps(level, first, last))
 }
 
 /// A family's name, how many tables `edit` adds to it, and their bytes.
