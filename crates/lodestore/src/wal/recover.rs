@@ -12,8 +12,8 @@
 //! Proof is a later header in the same file with a watermark above the place;
 //! such a watermark in the next segment's header, which knows it from sealing,
 //! or in the manifest, which knows the newest synced segment; or, in any later
-//! segment, a watermark at all or the note that its predecessors are durable
-//! (see the invariants in `wal`).
+//! segment, a watermark at all or the note that its predecessors are durable, or
+//! that it is the one that the manifest knows (see the invariants in `wal`).
 
 use std::path::{Path, PathBuf};
 
@@ -232,7 +232,7 @@ struct Link<'a> {
 /// missing segment do not.
 fn find_chain<'c>(
     candidates: &'c [Candidate],
-    Expected { directory, first_live, .. }: Expected<'_>,
+    Expected { directory, first_live, durable, .. }: Expected<'_>,
 ) -> Result<(Vec<Link<'c>>, Option<Cut>)> {
     let mut cut = None;
     let mut below = u64::MAX;
@@ -263,7 +263,7 @@ fn find_chain<'c>(
             return Ok((chain, cut));
         };
         let oldest = chain[0];
-        if missing.watermark > 0 || prove_durable(&chain)? {
+        if missing.watermark > 0 || prove_durable(&chain, durable)? {
             let path = filename::log_path(directory, missing.number);
             let what = format!("the log is missing; log {} follows it", oldest.header.number);
             return Err(Error::corruption(&path, 0, what));
@@ -280,9 +280,13 @@ fn as_link(candidate: &Candidate) -> Option<Link<'_>> {
     Some(Link { path: &candidate.path, file: &candidate.file, header })
 }
 
-/// True if one of `later` shows that every segment before it was durable.
-fn prove_durable(later: &[Link<'_>]) -> Result<bool> {
+/// True if one of `later` shows that every segment before it was durable, or is
+/// the one of which the manifest knows that.
+fn prove_durable(later: &[Link<'_>], durable: DurableLog) -> Result<bool> {
     for (position, link) in later.iter().enumerate() {
+        if link.header.number == durable.number {
+            return Ok(true);
+        }
         // What the first one's header says is about the segment in question.
         let sealed = link.header.predecessor.filter(|_| position > 0);
         if sealed.is_some_and(|sealed| sealed.watermark > 0) {
@@ -335,7 +339,8 @@ fn replay(
     let Some(what) = lost else {
         return Ok((recovered, None));
     };
-    if known > bytes || scan_past(link, bytes)?.watermark > bytes || prove_durable(later)? {
+    if known > bytes || scan_past(link, bytes)?.watermark > bytes || prove_durable(later, durable)?
+    {
         return Err(Error::corruption(path, bytes, what));
     }
     Ok((recovered, Some(Cut { path: path.to_path_buf(), offset: bytes, what })))

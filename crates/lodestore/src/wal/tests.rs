@@ -102,16 +102,19 @@ fn unused(fs: &dyn Fs, recovery: &Recovery) -> Vec<u64> {
 
 /// The records that recovery gives, and what it says.
 fn replay(fs: &dyn Fs, first_live: u64) -> Result<(Vec<u32>, Recovery)> {
+    replay_expecting(fs, from(first_live))
+}
+
+fn replay_expecting(fs: &dyn Fs, expected: Expected<'_>) -> Result<(Vec<u32>, Recovery)> {
     let segments: Vec<_> = numbers(fs).into_iter().map(|number| (number, path(number))).collect();
     let mut records = Vec::new();
-    let recovery =
-        recover(fs, from(first_live), &segments, Access::ReadWrite, &mut |place, bytes| {
-            assert_eq!(place.path, path(place.number));
-            let record = u32::from_le_bytes(bytes[..4].try_into().unwrap());
-            assert_eq!(bytes, payload(record), "a wrong record at {place:?}");
-            records.push(record);
-            Ok(())
-        })?;
+    let recovery = recover(fs, expected, &segments, Access::ReadWrite, &mut |place, bytes| {
+        assert_eq!(place.path, path(place.number));
+        let record = u32::from_le_bytes(bytes[..4].try_into().unwrap());
+        assert_eq!(bytes, payload(record), "a wrong record at {place:?}");
+        records.push(record);
+        Ok(())
+    })?;
     Ok((records, recovery))
 }
 

@@ -107,6 +107,33 @@ fn loss_of_durable_bytes_is_corruption() {
     }
 }
 
+/// The manifest is such a proof for all segments before the one that it knows to be
+/// durable, also where that one holds no record and its header was written earlier.
+#[test]
+fn loss_before_the_segment_that_the_manifest_knows_is_corruption() {
+    let (_, fs) = memory();
+    let mut log = Log::new(Arc::clone(&fs));
+    (0..5).for_each(|record| log.append(record).unwrap());
+    log.rotate(None).unwrap();
+    log.rotate(None).unwrap();
+    let known = |number| {
+        let durable = DurableLog { number, bytes: BLOCK_BYTES };
+        replay_expecting(&*fs, Expected { durable, ..from(1) })
+    };
+    let bytes = read_all(&*fs, &path(1)).unwrap();
+    assert_eq!(known(2).unwrap().0, [0, 1, 2, 3, 4]);
+    set(&*fs, &path(1), &bytes[..BLOCK_BYTES as usize]);
+    assert!(known(1).unwrap().1.cut.is_some(), "it may have been durable up to its header only");
+    for number in [2, 3] {
+        let error = known(number).unwrap_err();
+        assert!(error.is_corruption() && error.to_string().contains("000001.wal"), "{error}");
+    }
+    fs.remove(&path(1)).unwrap();
+    assert!(replay(&*fs, 1).unwrap().1.cut.is_some());
+    let error = known(2).unwrap_err();
+    assert!(error.is_corruption() && error.to_string().contains("000001.wal"), "{error}");
+}
+
 /// Whatever byte changes, recovery gives a prefix or refuses; what was durable
 /// before a later write is never given up silently.
 #[test]
