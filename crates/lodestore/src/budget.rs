@@ -18,6 +18,9 @@ pub(crate) const BUDGET_BYTES_MIN: usize = 64 << 10;
 
 /// A smaller buffer would make a system call for each block.
 const BUFFER_BYTES_MIN: usize = 8 << 10;
+/// What buffers that are filled side by side have together: a compaction of thirty
+/// tables needs no thirty times the buffers of one.
+const BUFFERS_BYTES_MAX: usize = 2 << 20;
 
 /// What memory is reserved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,17 +343,25 @@ pub(crate) fn give_back_free_memory() {
 pub(crate) struct Charge {
     account: Arc<Account>,
     item: Item,
+    /// No buffer is larger.
+    buffer_bytes_max: usize,
 }
 
 impl Charge {
     pub(crate) fn new(account: &Arc<Account>, item: Item) -> Charge {
-        Charge { account: Arc::clone(account), item }
+        Charge { account: Arc::clone(account), item, buffer_bytes_max: usize::MAX }
+    }
+
+    /// The same for `count` buffers that are filled side by side: the more, the smaller.
+    pub(crate) fn divided(self, count: usize) -> Charge {
+        Charge { buffer_bytes_max: BUFFERS_BYTES_MAX / count.max(1), ..self }
     }
 
     /// How large a buffer may be where `wanted` bytes would be best: no large
     /// part of a small budget.
     pub(crate) fn buffer_bytes(&self, wanted: usize) -> usize {
-        wanted.min((self.account.budget.usable_bytes() / 256).max(BUFFER_BYTES_MIN))
+        let bytes_max = (self.account.budget.usable_bytes() / 256).min(self.buffer_bytes_max);
+        wanted.min(bytes_max.max(BUFFER_BYTES_MIN))
     }
 
     /// True if `bytes` are no large part of the budget.
@@ -386,7 +397,7 @@ impl Reservation {
 
     /// Reserves this much from here on.
     pub(crate) fn resize(&mut self, bytes: usize) {
-        let Charge { account, item } = &self.charge;
+        let Charge { account, item, .. } = &self.charge;
         if bytes > self.bytes {
             account.add(*item, bytes - self.bytes);
         } else if bytes < self.bytes {

@@ -290,6 +290,9 @@ impl Engine {
         for (side, tables) in inputs.iter().enumerate() {
             let level = if side == 0 { job.plan.level_from } else { job.plan.level_to };
             if level == 0 {
+                // All of them are walked side by side, of another level one at a time.
+                let buffers = context.buffers.clone().divided(tables.len());
+                let context = ReadContext { buffers, ..context.clone() };
                 for file in tables {
                     let cursor = file.table()?.cursor(context.clone());
                     sources.push(Source::Table(Box::new(cursor)));

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::budget::{Account, Charge, Item};
 use crate::cache::BlockKind;
 use crate::cursor::Cursor;
 use crate::error::Error;
@@ -398,6 +399,35 @@ fn walks_read_each_byte_about_once() {
     }
     let read = context.statistics.get(Counter::BlockBytesRead);
     assert_eq!(read, end.offset + end.stored_bytes as u64 - 32);
+}
+
+/// Many walks side by side, as a compaction of level 0 has them, hold little more for
+/// reading ahead than a few do.
+#[test]
+fn walks_side_by_side_share_what_they_read_ahead() {
+    const WALKS: usize = 32;
+    let value = |at: u32| (at.wrapping_mul(0x9e37_79b9)).to_le_bytes().repeat(32);
+    let key = |at: u32| at.to_be_bytes().to_vec();
+    let entries: Vec<_> = (0..8000).map(|at| (key(at), trailer(1, Kind::Put), value(at))).collect();
+    let table = opened(&entries, &settings(4096, Compression::None));
+    let held_at_most = |buffers: Charge, account: &Account| {
+        let context = ReadContext { buffers, fill_cache: false, ..context() };
+        let mut walks: Vec<_> = (0..WALKS).map(|_| table.cursor(context.clone())).collect();
+        walks.iter_mut().for_each(Cursor::seek_to_first);
+        let mut most = 0;
+        for entry in &entries {
+            for walk in &mut walks {
+                assert_eq!(here(walk).as_ref(), Some(entry));
+                walk.next();
+            }
+            most = most.max(account.used(Item::Compactions));
+        }
+        most
+    };
+    let account = Account::unlimited();
+    let buffers = Charge::new(&account, Item::Compactions);
+    assert!(held_at_most(buffers.clone(), &account) >= WALKS * (256 << 10));
+    assert!(held_at_most(buffers.divided(WALKS), &account) <= 3 << 20);
 }
 
 /// Offsets ascend with keys, from the first block to the end of the last.
