@@ -18,6 +18,10 @@ use crate::schedule::Plan;
 /// How the system ends a process that exceeds its limit on memory.
 const SIGKILL: i32 = 9;
 
+/// What the allocator of a build with RocksDB is told within a limit on memory: there
+/// what it keeps for later counts, by default for ten seconds.
+const FRUGAL: &str = "dirty_decay_ms:1000,muzzy_decay_ms:0,background_thread:true";
+
 /// What all children told.
 #[derive(Debug, Default)]
 pub struct Collected {
@@ -103,11 +107,11 @@ fn with_killed(mut answers: Vec<Answer>, job: &Job) -> Vec<Answer> {
 }
 
 fn child(job: &Job) -> io::Result<Output> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .arg("worker")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    if job.memory_limit.is_some() {
+        command.env("MALLOC_CONF", FRUGAL);
+    }
+    let mut child = command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let text = serde_json::to_string(job).expect("plain fields serialize");
     let mut input = child.stdin.take().expect("it was asked for");
     let written = input.write_all(text.as_bytes());
