@@ -25,7 +25,7 @@ mod writer;
 pub(crate) use reader::{End, Next, RecordReader, Scan, scan};
 pub(crate) use writer::{Failure, RecordWriter};
 
-use crate::checksum::{context, crc32c};
+use crate::checksum::{Crc32c, context, crc32c};
 use crate::key::FileId;
 
 /// Bytes before a record's payload.
@@ -135,17 +135,58 @@ fn encode(
     watermark: u64,
     payload: &[u8],
 ) -> u32 {
-    debug_assert!(offset.is_multiple_of(ALIGNMENT as u64));
-    assert!(watermark <= offset && offset <= OFFSET_MAX, "a log file passes 2^48 bytes");
-    let length = u32::try_from(payload.len()).expect("a payload has at most 4 GiB");
     let start = out.len();
     let filled = payload.len().next_multiple_of(ALIGNMENT);
-    out.reserve(HEADER_BYTES + filled);
+    out.reserve(HEADER_BYTES + filled + ALIGNMENT);
     out.extend_from_slice(&[0; HEADER_BYTES]);
     out.extend_from_slice(payload);
-    out.resize(start + HEADER_BYTES + filled, 0);
+    // A fixed number of zeros, of which some go again, is one store.
+    out.extend_from_slice(&[0; ALIGNMENT]);
+    out.truncate(start + HEADER_BYTES + filled);
     let payload_checksum = crc32c(&out[start + HEADER_BYTES..]);
+    let length = payload.len();
+    let (header, checksum) = header(owner, offset, kind, watermark, length, payload_checksum);
+    out[start..start + HEADER_BYTES].copy_from_slice(&header);
+    checksum
+}
 
+/// As [`encode`], of a record whose payload stays where it is: appends what
+/// stands before it and behind it. Also returns where in `out` it belongs.
+#[cold]
+fn encode_around(
+    out: &mut Vec<u8>,
+    owner: Owner,
+    offset: u64,
+    kind: Kind,
+    watermark: u64,
+    payload: &[u8],
+) -> (u32, usize) {
+    let length = payload.len();
+    let zeros = &[0; ALIGNMENT][..length.next_multiple_of(ALIGNMENT) - length];
+    let mut payload_checksum = Crc32c::new();
+    payload_checksum.update(payload);
+    payload_checksum.update(zeros);
+    let payload_checksum = payload_checksum.value();
+    let (header, checksum) = header(owner, offset, kind, watermark, length, payload_checksum);
+    out.extend_from_slice(&header);
+    let place = out.len();
+    out.extend_from_slice(zeros);
+    (checksum, place)
+}
+
+/// A record's header, and its checksum.
+#[inline(always)]
+fn header(
+    owner: Owner,
+    offset: u64,
+    kind: Kind,
+    watermark: u64,
+    payload_bytes: usize,
+    payload_checksum: u32,
+) -> ([u8; HEADER_BYTES], u32) {
+    debug_assert!(offset.is_multiple_of(ALIGNMENT as u64));
+    assert!(watermark <= offset && offset <= OFFSET_MAX, "a log file passes 2^48 bytes");
+    let length = u32::try_from(payload_bytes).expect("a payload has at most 4 GiB");
     let mut header = [0; HEADER_BYTES];
     header[4..8].copy_from_slice(&owner.tag.to_le_bytes());
     header[8..12].copy_from_slice(&length.to_le_bytes());
@@ -153,8 +194,7 @@ fn encode(
     header[16..24].copy_from_slice(&(watermark << 16 | kind as u64).to_le_bytes());
     let checksum = crc32c(&header[4..]) ^ context(owner.id, offset);
     header[..4].copy_from_slice(&checksum.to_le_bytes());
-    out[start..start + HEADER_BYTES].copy_from_slice(&header);
-    checksum
+    (header, checksum)
 }
 
 /// The checksum of a whole file: a mix of the headers' checksums in order, each

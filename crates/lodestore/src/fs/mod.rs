@@ -226,6 +226,11 @@ pub trait WritableFile: Send + Debug {
     /// much was written are unknown.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
+    /// As [`WritableFile::append`], of all `parts` in a row.
+    fn append_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.append(&parts.concat())
+    }
+
     /// Makes what was appended survive power loss. After an error nothing may
     /// be assumed of any byte not synced before; never call it again then.
     fn sync(&mut self) -> io::Result<()>;

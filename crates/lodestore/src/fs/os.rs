@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -230,6 +230,16 @@ impl OsWriter {
         OsWriter { file, position: 0, mapping: None, is_synced: false, filled_bytes: 0 }
     }
 
+    /// Makes ready for an append of `length` bytes. True if it is the first since a sync.
+    #[inline]
+    fn fill_after_sync(&mut self, length: usize) -> bool {
+        let is_synced = std::mem::take(&mut self.is_synced);
+        if is_synced {
+            self.fill(self.position + length as u64);
+        }
+        is_synced
+    }
+
     /// Sees to it that blocks up to `end` have been written before, and some more, so
     /// that syncing what comes there changes no metadata. Of a mapped file, which has its
     /// length already.
@@ -270,10 +280,7 @@ impl OsWriter {
 impl WritableFile for OsWriter {
     #[inline]
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let is_synced = std::mem::take(&mut self.is_synced);
-        if is_synced {
-            self.fill(self.position + bytes.len() as u64);
-        }
+        let is_synced = self.fill_after_sync(bytes.len());
         // A file's head is written: who writes nothing more pays for no window. So is what
         // follows a sync: where each append is synced, writing costs less than the fault of
         // a page that was written back.
@@ -286,6 +293,26 @@ impl WritableFile for OsWriter {
         // std repeats the call where it was interrupted or took only a part.
         self.file.write_all_at(bytes, self.position)?;
         self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Written by `pwritev(2)`, whatever its length: who has parts has long ones.
+    fn append_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.fill_after_sync(parts.iter().map(|part| part.len()).sum());
+        let mut left: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut left = left.as_mut_slice();
+        // Leaves out empty parts: a call with nothing else would write nothing.
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            let written = match rustix::io::pwritev(&self.file, left, self.position) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            self.position += written as u64;
+            IoSlice::advance_slices(&mut left, written);
+        }
         Ok(())
     }
 

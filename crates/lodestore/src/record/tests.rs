@@ -64,9 +64,14 @@ fn records_of_any_length_come_back() {
     let mut expected: Vec<Vec<u8>> = (0..40).map(|n| vec![n as u8; n]).collect();
     expected.push((0..5 << 20).map(|i| (i * 7) as u8).collect());
     expected.push(vec![]);
-    for pair in expected.chunks(2) {
-        let group: Vec<&[u8]> = pair.iter().map(Vec::as_slice).collect();
-        writer.append(&group).unwrap();
+    let longest_copied = writer::UNCOPIED_BYTES_MIN - 1;
+    expected.extend((longest_copied..longest_copied + 10).map(|bytes| vec![bytes as u8; bytes]));
+    for (at, some) in expected.chunks(3).enumerate() {
+        let group: Vec<&[u8]> = some.iter().map(Vec::as_slice).collect();
+        match at % 4 {
+            0 => writer.append_and_sync(&group).unwrap(),
+            _ => writer.append(&group).unwrap(),
+        };
     }
     let mut reader = scratch.reader();
     let (payloads, end) = read_all(&mut reader);

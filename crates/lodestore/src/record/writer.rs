@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ALIGNMENT, BLOCK_BYTES, Chain, HEADER_BYTES, Kind, Owner, encode};
+use super::{ALIGNMENT, BLOCK_BYTES, Chain, HEADER_BYTES, Kind, Owner};
+use super::{encode, encode_around};
 use crate::error::{Error, Result};
 use crate::fs::{Fs, WritableFile, is_out_of_descriptors};
 use crate::key::FileId;
@@ -14,6 +15,10 @@ use crate::sync::Arc;
 
 /// The buffer is given back if one huge record made it longer than this.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// A payload of so many bytes is written from where it is, not copied behind its
+/// header first. (Puts of 100 kB 52.4 -> 49.8 us; of 17 and 33 kB no difference.)
+pub(super) const UNCOPIED_BYTES_MIN: usize = 64 << 10;
 
 /// Why an append or a sync failed, and what may follow.
 #[derive(Clone, Debug)]
@@ -182,17 +187,30 @@ impl RecordWriter {
         let start = self.bytes;
         let (mut end, mut chain) = (start, self.chain);
         self.buffer.clear();
+        let mut uncopied = Vec::new();
         for payload in payloads {
-            chain.add(encode(&mut self.buffer, self.owner, end, kind, self.watermark, payload));
-            end = start + self.buffer.len() as u64;
+            let (owner, watermark) = (self.owner, self.watermark);
+            if payload.len() < UNCOPIED_BYTES_MIN {
+                chain.add(encode(&mut self.buffer, owner, end, kind, watermark, payload));
+            } else {
+                let (checksum, place) =
+                    encode_around(&mut self.buffer, owner, end, kind, watermark, payload);
+                chain.add(checksum);
+                uncopied.push((place, *payload));
+            }
+            end += record_bytes(payload);
         }
         if let Some(zeros) = fill_block.then(|| fill_bytes(end)).flatten() {
             let zeros = &[0; 2 * BLOCK_BYTES as usize][..zeros];
             let watermark = self.watermark;
             chain.add(encode(&mut self.buffer, self.owner, end, Kind::Skip, watermark, zeros));
-            end = start + self.buffer.len() as u64;
+            end += record_bytes(zeros);
         }
-        if let Err(error) = self.file.append(&self.buffer) {
+        let appended = match uncopied.is_empty() {
+            true => self.file.append(&self.buffer),
+            false => self.file.append_parts(&interleaved(&self.buffer, &uncopied)),
+        };
+        if let Err(error) = appended {
             return Err(self.cut_back(Error::io(&self.path, "append", error)));
         }
         (self.bytes, self.chain) = (end, chain);
@@ -247,6 +265,23 @@ impl RecordWriter {
         self.poison = Some(error.clone());
         Failure::Poisoned(error)
     }
+}
+
+/// What a record with this payload takes.
+fn record_bytes(payload: &[u8]) -> u64 {
+    (HEADER_BYTES + payload.len().next_multiple_of(ALIGNMENT)) as u64
+}
+
+/// The pieces of `bytes` with a payload at each of the places.
+fn interleaved<'a>(bytes: &'a [u8], payloads: &[(usize, &'a [u8])]) -> Vec<&'a [u8]> {
+    let mut parts = Vec::with_capacity(2 * payloads.len() + 1);
+    let mut from = 0;
+    for &(place, payload) in payloads {
+        parts.extend([&bytes[from..place], payload]);
+        from = place;
+    }
+    parts.push(&bytes[from..]);
+    parts
 }
 
 /// Zeros that a skip record at `end` needs to end at a block's border; `None`

@@ -270,7 +270,13 @@ fn mapped_appends_are_in_the_file() {
     let parts = [4096, 131, 300_000].into_iter().chain(std::iter::repeat_n(10_007, 90));
     for (i, bytes) in parts.chain([1, 600_000]).enumerate() {
         let part: Vec<u8> = (0..bytes).map(|at| (at * 31 + i) as u8).collect();
-        file.append(&part).unwrap();
+        if i % 5 < 3 {
+            file.append(&part).unwrap();
+        } else {
+            // More pieces than one call takes.
+            let pieces: Vec<&[u8]> = part.chunks(7).flat_map(|piece| [piece, b""]).collect();
+            file.append_parts(&pieces).unwrap();
+        }
         expected.extend_from_slice(&part);
         assert!(read_all(&OsFs, &path).unwrap().starts_with(&expected), "after part {i}");
         if i % 8 < 3 {
@@ -289,7 +295,9 @@ fn mapped_appends_are_in_the_file() {
     file.preallocate_mapped(1 << 16).unwrap();
     file.append(b"ag").unwrap();
     file.sync().unwrap();
-    file.append(b"ain").unwrap();
+    file.append_parts(&[b"", b"a", b"in", b""]).unwrap();
+    file.append_parts(&[b""]).unwrap();
+    file.append_parts(&[]).unwrap();
     file.close().unwrap();
     expected[..5].copy_from_slice(b"again");
     assert!(read_all(&OsFs, &path).unwrap() == expected, "an overwritten file keeps the rest");
