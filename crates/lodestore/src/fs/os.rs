@@ -335,7 +335,7 @@ impl WritableFile for OsWriter {
             return Ok(());
         }
         self.filled_bytes = there;
-        self.mapping = Mapping::new(&self.file, length.max(there));
+        self.mapping = Mapping::new(&self.file, length.max(there), there);
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -32,14 +33,18 @@ pub(super) struct Mapping {
     window: Option<Window>,
     /// The file's length: nothing is mapped from there on.
     limit: u64,
+    /// Up to here the file has contents of a former life.
+    former_bytes: u64,
 }
 
 impl Mapping {
     /// A mapping of `file`, which is `length` bytes long and has a block for
-    /// each of them; `None` where stores could fail.
-    pub(super) fn new(file: &File, length: u64) -> Option<Mapping> {
+    /// each of them; `None` where stores could fail. Nobody needs what is in its
+    /// first `former_bytes`, once these are appended to.
+    pub(super) fn new(file: &File, length: u64, former_bytes: u64) -> Option<Mapping> {
         let magic = rustix::fs::fstatfs(file).ok()?.f_type as u64;
-        STEADY_FILE_SYSTEMS.contains(&magic).then_some(Mapping { window: None, limit: length })
+        let mapping = Mapping { window: None, limit: length, former_bytes };
+        STEADY_FILE_SYSTEMS.contains(&magic).then_some(mapping)
     }
 
     /// Up to where the file has a block for each byte.
@@ -58,7 +63,7 @@ impl Mapping {
         }
         if !self.window.as_ref().is_some_and(|window| window.holds(position)) {
             self.window = None; // unmapped before the next is mapped
-            self.window = Some(Window::new(file, position, self.limit)?);
+            self.window = Some(Window::new(file, position, self.limit, self.former_bytes)?);
         }
         let window = self.window.as_mut().expect("it was mapped");
         Ok(window.copy(position, bytes))
@@ -78,7 +83,7 @@ unsafe impl Send for Window {}
 
 impl Window {
     /// The window that `position` is in, up to `limit` at most.
-    fn new(file: &File, position: u64, limit: u64) -> io::Result<Window> {
+    fn new(file: &File, position: u64, limit: u64, former_bytes: u64) -> io::Result<Window> {
         let start = position / WINDOW_BYTES * WINDOW_BYTES;
         let bytes = WINDOW_BYTES.min(limit - start) as usize;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -100,8 +105,41 @@ impl Window {
         // folio every page that is made writable marks the whole folio, which
         // costs four times as much (ext4, Linux 6.18).
         window.advise(Advice::Random)?;
+        if start < former_bytes {
+            window.write_over_absent(file, position)?;
+        }
         window.advise(Advice::LinuxPopulateWrite)?;
         Ok(window)
+    }
+
+    /// Writes zeros over the pages behind `position` that the page cache does not have: to be
+    /// made writable they would be read from the disk, one by one.
+    fn write_over_absent(&self, file: &File, position: u64) -> io::Result<()> {
+        const PAGE_BYTES_MIN: usize = 4096;
+        const PAGE_BYTES_MAX: usize = 64 << 10;
+        let page_bytes = rustix::param::page_size();
+        if !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&page_bytes) {
+            return Ok(()); // they are read
+        }
+        let mut states = [0_u8; WINDOW_BYTES as usize / PAGE_BYTES_MIN];
+        // SAFETY: the range is this window's mapping, whose pages are no more than `states`
+        // has bytes; the call writes one for each.
+        let told = unsafe {
+            libc::mincore(self.base.as_ptr().cast(), self.bytes, states.as_mut_ptr().cast())
+        };
+        if told != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let first = ((position - self.start) as usize).div_ceil(page_bytes);
+        for page in first..self.bytes.div_ceil(page_bytes) {
+            if states[page] & 1 == 0 {
+                let at = page * page_bytes;
+                // One by one, so that they come to the page cache as single pages.
+                let zeros = &[0; PAGE_BYTES_MAX][..page_bytes.min(self.bytes - at)];
+                file.write_all_at(zeros, self.start + at as u64)?;
+            }
+        }
+        Ok(())
     }
 
     fn advise(&self, advice: Advice) -> io::Result<()> {

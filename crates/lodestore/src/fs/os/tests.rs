@@ -303,6 +303,34 @@ fn mapped_appends_are_in_the_file() {
     assert!(read_all(&OsFs, &path).unwrap() == expected, "an overwritten file keeps the rest");
 }
 
+/// A file of a former life whose pages the page cache does not have is written over as
+/// one whose pages it has: what was appended is there, also where that began within a page.
+#[test]
+fn what_is_not_cached_is_written_over() {
+    let directory = TestDirectory::new();
+    let path = directory.file("former");
+    let length = (1 << 20) + 5000;
+    std::fs::write(&path, vec![7; length]).unwrap();
+    for appended in [131, 4096, 10_000] {
+        let file = std::fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let mut file = OsFs.overwrite(&path).unwrap();
+        file.preallocate_mapped(length as u64).unwrap();
+        let mut expected = Vec::new();
+        // Long ones are written, and leave windows that are entered in their middle.
+        for (i, bytes) in [appended, 300_000, 1, appended, 3].into_iter().enumerate() {
+            let part: Vec<u8> = (0..bytes).map(|at| (at * 31 + i) as u8).collect();
+            file.append(&part).unwrap();
+            expected.extend_from_slice(&part);
+        }
+        file.close().unwrap();
+        let bytes = read_all(&OsFs, &path).unwrap();
+        assert!(bytes.starts_with(&expected), "appends of {appended}");
+        assert_eq!(bytes.len(), length);
+    }
+}
+
 /// Where there is no room ahead, appends still take what fits, and the error
 /// for the rest is an error, not a signal.
 #[test]
