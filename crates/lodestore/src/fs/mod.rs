@@ -244,7 +244,8 @@ pub trait WritableFile: Send + Debug {
 
     /// As [`WritableFile::preallocate`], for a file that may be longer than
     /// what is appended: the length may become `length` at once. Appends may
-    /// then go through a shared mapping, with all that they promise.
+    /// then go through a shared mapping, with all that they promise. What a file that
+    /// is overwritten has behind what was appended may become zeros.
     fn preallocate_mapped(&mut self, length: u64) -> io::Result<()> {
         self.preallocate(length)
     }
