@@ -229,8 +229,11 @@ impl Gaps {
         }
         if let Some(place) = state.place(&self.order, key) {
             let gap = &mut state.gaps[place];
-            gap.to = Edge::before(key);
-            if gap.from.compare(&self.order, &gap.to).is_ge() {
+            let is_kept = key.len() <= KEY_BYTES_MAX && {
+                gap.to = Edge::before(key);
+                gap.from.compare(&self.order, &gap.to).is_lt()
+            };
+            if !is_kept {
                 state.gaps.remove(place);
             }
         }

@@ -89,7 +89,8 @@ impl WalkSource {
     ///
     /// The view holds everything up to that number, not just all that a reader
     /// may be content with: gaps speak of the state at the number, and a walk
-    /// that lacks a new memtable must not pass over what only that one deleted.
+    /// that lacks a new memtable, or tables that were ingested, must not pass over
+    /// what only these deleted. An ingest forgets all gaps before it is seen.
     fn begin(
         handle: &Arc<Handle>,
         family: &Arc<FamilyCore>,
@@ -98,7 +99,8 @@ impl WalkSource {
         loop {
             let source = WalkSource::new(handle, family);
             let sequence = family.read_sequence(options);
-            let is_whole = Arc::ptr_eq(&family.views.load().active, &source.view.active);
+            let is_whole = Arc::ptr_eq(&family.views.load().active, &source.view.active)
+                && source.state.forgotten == family.gaps.generation();
             // A snapshot is older than the view in any case.
             if is_whole || options.snapshot.is_some() {
                 return (Arc::new(source), sequence);
@@ -346,9 +348,15 @@ impl Range {
                 family.order().compare(bound, key).is_lt()
             });
         }
-        if let Bound::Excluded(key) = end {
-            narrow(&mut options.upper_bound, key, |bound| {
-                family.order().compare(bound, key).is_gt()
+        // In other orders nobody knows what comes right after an included end.
+        let after = match end {
+            Bound::Excluded(key) => Some(key.to_vec()),
+            Bound::Included(key) if family.order().is_bytewise() => Some([key, &[0]].concat()),
+            _ => None,
+        };
+        if let Some(key) = after {
+            narrow(&mut options.upper_bound, &key, |bound| {
+                family.order().compare(bound, &key).is_gt()
             });
         }
         // Both ends must see the same state.

@@ -159,7 +159,11 @@ impl Fs for OverlayFs {
     fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
         match self.name(path) {
             Name::Below => self.below.open_direct(path),
-            Name::Link(path, _) => self.below.open_direct(&path),
+            // The file that is kept open reads as well where its name is gone.
+            Name::Link(path, file) => match self.below.open_direct(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(file),
+                opened => opened,
+            },
             // What is in memory passes no page cache.
             _ => self.open(path),
         }
@@ -369,6 +373,21 @@ mod tests {
             (b"first".to_vec(), 5, a.to_path_buf(), a.to_path_buf())
         );
         assert_eq!(fs.open(a).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// As long as it is kept, also for whoever reads past the page cache.
+    #[test]
+    fn what_is_kept_is_read_directly_when_its_name_is_gone() {
+        let directory = testkit::temp_dir::TempDir::new("overlay");
+        let [kept, gone] = ["kept", "gone"].map(|name| directory.path().join(name));
+        std::fs::write(&kept, b"second").unwrap();
+        let fs = OverlayFs::new(&(Arc::new(crate::fs::OsFs) as Arc<dyn Fs>), directory.path());
+        fs.keep(&kept).unwrap();
+        std::fs::remove_file(&kept).unwrap();
+        let mut bytes = [0; 6];
+        assert_eq!(fs.open_direct(&kept).unwrap().read_at(0, &mut bytes).unwrap(), 6);
+        assert_eq!(&bytes, b"second");
+        assert_eq!(fs.open_direct(&gone).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     /// What is not in the directory is changed below, as if nobody were between.

@@ -57,6 +57,16 @@ fn what_is_put_ends_the_gap_before_it() {
     assert!(!gaps.any.load(Ordering::Relaxed), "nothing is left to be cut");
 }
 
+/// Gaps keep no long keys, whoever gives them.
+#[test]
+fn a_long_key_that_is_put_ends_all_of_a_gap() {
+    let gaps = gaps();
+    remember(&gaps, 10, 20, 5);
+    gaps.cut(&[&key(15)[..], &[0; KEY_BYTES_MAX]].concat());
+    assert_eq!(end_of(&gaps, 12), None);
+    assert!(!gaps.any.load(Ordering::Relaxed), "nothing is left to be cut");
+}
+
 #[test]
 fn what_is_put_during_a_walk_ends_what_it_claimed() {
     let gaps = gaps();

@@ -329,13 +329,25 @@ fn hostile_indexes_are_refused_or_harmless() {
 #[test]
 fn hostile_lists_of_partitions_are_refused_or_harmless() {
     let mut random = Random::new(99);
-    let mut top = super::index_builder::IndexBuilder::default();
-    (0..20u64).for_each(|i| top.add(&i.to_be_bytes(), None, 5000 + i * 100));
+    let top_of = |offset: &dyn Fn(u64) -> u64| {
+        let mut top = super::index_builder::IndexBuilder::default();
+        (0..20u64).for_each(|i| top.add(&i.to_be_bytes(), None, offset(i)));
+        top
+    };
+    let top = top_of(&|i| 5000 + i * 100);
     let firsts: Vec<u32> = (0..21).map(|i| i * 3).collect();
     let filters: Vec<u64> = (0..21).map(|i| 3000 + i * 100).collect();
     let sound = super::partitions::encode(&firsts, Some(&filters), &top.finish(7000, true));
     let decode = |bytes: &[u8]| super::partitions::Partitions::decode(bytes, &ORDER, 7000);
     assert!(decode(&sound).is_ok());
+    let mut filters_at_one_place = filters.clone();
+    filters_at_one_place[7] = filters_at_one_place[6];
+    let top_again = top_of(&|i| 5000 + i * 100).finish(7000, true);
+    let bytes = super::partitions::encode(&firsts, Some(&filters_at_one_place), &top_again);
+    assert!(decode(&bytes).is_err(), "an empty partition of the filter");
+    let top_again = top_of(&|i| 5000 + i / 2 * 200).finish(7000, true);
+    let bytes = super::partitions::encode(&firsts, Some(&filters), &top_again);
+    assert!(decode(&bytes).is_err(), "an empty partition of the index");
     for length in 0..sound.len() {
         assert!(decode(&sound[..length]).is_err());
     }

@@ -210,11 +210,9 @@ pub(super) fn open_block(bytes: &[u8], order: &KeyOrder) -> Checked<Arc<[u8]>> {
         let Scratch { raw, builder, block } = scratch;
         stored::open(bytes, raw)?;
         let builder = builder.entry(order.is_bytewise());
-        let copied = copy_entries(raw, builder, order);
-        if let Err(what) = copied {
-            builder.clear();
-            return Err(what);
-        }
+        // What an error or a panic of a comparator left there.
+        builder.clear();
+        copy_entries(raw, builder, order)?;
         builder.finish(block);
         block.resize(block.len() + SLACK_BYTES, 0);
         let shared = Arc::from(&block[..]);
@@ -268,4 +266,52 @@ impl Scratch {
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Comparator, trailer};
+    use crate::leveldb::block::BlockWriter;
+    use crate::leveldb::join_key;
+    use crate::sync::atomic::{AtomicU32, Ordering};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Bytewise, until it has compared that often.
+    #[derive(Debug)]
+    struct Tired(AtomicU32);
+
+    impl Comparator for Tired {
+        fn name(&self) -> &str {
+            "Tired"
+        }
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            assert_ne!(self.0.fetch_sub(1, Ordering::Relaxed), 0, "too tired to compare");
+            a.cmp(b)
+        }
+    }
+
+    fn stored_block(keys: &[&[u8]]) -> Vec<u8> {
+        let mut block = BlockWriter::new(16);
+        for key in keys {
+            block.add(&join_key(key, trailer(1, Kind::Put)), b"value");
+        }
+        let mut out = Vec::new();
+        stored::put(&mut out, &block.finish(), false);
+        out
+    }
+
+    /// A thread that survived a comparator's panic reads the next block as it is.
+    #[test]
+    fn a_block_has_nothing_of_one_that_a_panic_cut_short() {
+        let [first, second] = [stored_block(&[b"m", b"n", b"o"]), stored_block(&[b"a", b"b"])];
+        let rested = KeyOrder::Custom(Arc::new(Tired(AtomicU32::new(u32::MAX))));
+        let expected = open_block(&second, &rested).expect("it is sound");
+        for compared in 0..2 {
+            let tired = KeyOrder::Custom(Arc::new(Tired(AtomicU32::new(compared))));
+            let cut_short = catch_unwind(AssertUnwindSafe(|| open_block(&first, &tired).is_ok()));
+            assert!(cut_short.is_err());
+            assert_eq!(open_block(&second, &rested).expect("it is sound"), expected);
+        }
+    }
 }

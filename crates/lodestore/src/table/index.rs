@@ -159,6 +159,10 @@ impl Index {
         if !self.heads.is_sorted() {
             return Err("heads in the index do not ascend");
         }
+        // The cache knows blocks by where they start.
+        if !(0..self.blocks).all(|i| self.block_offset(i) < self.block_offset(i + 1)) {
+            return Err("a block in the index is empty");
+        }
         for i in 0..self.head_lengths.len() {
             let length = self.head_lengths[i] as usize;
             if length > self.head_bytes || (length < self.head_bytes && !self.suffix(i).is_empty())

@@ -89,7 +89,7 @@ impl Partitions {
         }
         let starts = self.top.block_offset(0);
         if let Some(offsets) = &self.filter_offsets
-            && (!offsets.is_sorted() || offsets[count] != starts)
+            && (!offsets.is_sorted_by(|a, b| a < b) || offsets[count] != starts)
         {
             return Err("filter partitions out of place");
         }
@@ -165,7 +165,8 @@ impl Partitions {
     }
 
     /// Checks an index partition, whose structure as a block is sound: every
-    /// place lies where entries are, one behind the other.
+    /// place lies where entries are, one behind the other, and none is empty: the
+    /// cache knows blocks by where they start.
     pub(super) fn check(
         &self,
         partition: PartitionIndex,
@@ -185,7 +186,8 @@ impl Partitions {
             let place = place(&layout, bytes, i).ok_or("a place of another length")?;
             let end = place.offset.checked_add(place.stored_bytes as u64);
             let follows = at.is_none_or(|at| at == place.offset);
-            if !follows || end.is_none_or(|end| end > self.data_end()) || place.offset == 0 {
+            let is_inside = end.is_some_and(|end| end <= self.data_end());
+            if !follows || !is_inside || place.offset == 0 || place.stored_bytes == 0 {
                 return Err("a place where no block can be");
             }
             if !may_straddle && layout.trailer(bytes, i) != 0 {

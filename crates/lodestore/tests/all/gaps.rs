@@ -2,8 +2,8 @@
 //! know of them, and what is put there since is found all the same.
 
 use lodestore::{
-    Counter, Db, DbCursor, IngestOptions, MemFs, Options, PrefixExtractor, ReadOptions, Result,
-    TableWriter,
+    Counter, Db, DbCursor, IngestOptions, MemFs, Options, PrefixExtractor, Range, ReadOptions,
+    Result, TableWriter,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -331,6 +331,27 @@ fn a_walk_within_bounds_remembers_no_more_than_it_saw() {
         assert_eq!(forward(&mut db.cursor()), with);
         assert_eq!(backward(&mut db.cursor()), with);
     }
+}
+
+/// A range up to and with its last key looks at nothing behind that key.
+#[test]
+fn a_range_that_includes_its_end_does_not_look_behind_it() {
+    let db = hollow(&options());
+    let found = |range: Range| -> Vec<u32> {
+        let keys: Vec<Vec<u8>> = range.map(|entry| entry.unwrap().0).collect();
+        numbers(&keys)
+    };
+    let count = passed(&db, || {
+        assert_eq!(found(db.range(key(97)..=key(99))), [97, 98, 99]);
+        assert_eq!(found(db.range(key(99)..=key(99))), [99]);
+    });
+    assert_eq!(count, 0, "there is nothing between the keys of the range");
+    let mut longer = key(99);
+    longer.push(0);
+    db.put(&longer, b"is above its prefix").unwrap();
+    assert_eq!(found(db.range(key(98)..=key(99))), [98, 99]);
+    let both_ends = db.range(key(98)..=key(99)).rev().map(|entry| entry.unwrap().0);
+    assert_eq!(numbers(&both_ends.collect::<Vec<_>>()), [99, 98]);
 }
 
 /// A cursor for one prefix leaves out tables that have no key with it: what it does not

@@ -2,7 +2,9 @@
 
 use crate::machine::in_simulation;
 use crate::one_stop::OneStop;
-use lodestore::{Counter, Db, DbCursor, MemFs, Options, ReadOptions, Scheduler};
+use lodestore::{
+    Counter, Db, DbCursor, IngestOptions, MemFs, Options, ReadOptions, Scheduler, TableWriter,
+};
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +20,20 @@ fn keys() -> Vec<Vec<u8>> {
     (0..KEYS).map(|i| format!("{i:04}").into_bytes()).collect()
 }
 
-fn open() -> Db {
+fn options() -> Options {
     let mut options = Options { create_if_missing: true, ..Options::default() };
     options.fs = Arc::new(MemFs::new());
     options.scheduler = Some(Scheduler::seeded(1, 1));
     options.family.tombstone_percent = 0;
-    let db = Db::open("/gaps", options).expect("it is new");
+    options
+}
+
+fn open() -> Db {
+    open_with(&options())
+}
+
+fn open_with(options: &Options) -> Db {
+    let db = Db::open("/gaps", options.clone()).expect("it is new");
     for key in keys() {
         db.put(&key, b"old").expect("the file system is sound");
     }
@@ -120,20 +130,61 @@ fn replace_all(db: &Db) {
 }
 
 const INSTEAD: &[u8] = b"~";
+const REPLACEMENT: &str = "/replacement";
 
-/// Makes a cursor, beside a memtable that is replaced, a batch, and a walk that
-/// remembers what it deleted. `armed` is set when the making begins.
-fn run_replaced(armed: &AtomicBool) {
-    let db = open();
+/// The same as a table, not yet ingested.
+fn write_replacement(options: &Options) {
+    let writer = TableWriter::create(REPLACEMENT, options, &options.family);
+    let mut writer = writer.expect("the file system is sound");
+    for key in keys() {
+        writer.delete(&key).expect("keys ascend");
+    }
+    writer.put(INSTEAD, b"new").expect("keys ascend");
+    writer.finish().expect("the file system is sound");
+}
+
+/// How everything is replaced while a cursor is made.
+#[derive(Clone, Copy)]
+enum Replacing {
+    Memtables,
+    Tables,
+}
+
+impl Replacing {
+    fn prepare(self, db: &Db, options: &Options) {
+        if let Replacing::Tables = self {
+            db.flush().expect("the file system is sound");
+            write_replacement(options);
+        }
+    }
+
+    fn replace(self, db: &Db) {
+        match self {
+            Replacing::Memtables => {
+                db.flush().expect("the file system is sound");
+                replace_all(db);
+            }
+            Replacing::Tables => {
+                db.ingest(&[REPLACEMENT], &IngestOptions::default()).expect("a sound table");
+            }
+        }
+    }
+}
+
+/// Makes a cursor, beside what replaces everything at once, and a walk that
+/// remembers what that deleted. `armed` is set when the making begins.
+fn run_replaced(armed: &AtomicBool, how: Replacing) {
+    let options = options();
+    let db = open_with(&options);
     let old = keys().split_off(KEYS / 2);
     for key in &old {
         db.put(key, b"old").expect("the file system is sound");
     }
+    how.prepare(&db, &options);
     let writer = {
         let db = db.clone();
         thread::spawn(move || {
-            db.flush().expect("the file system is sound");
-            replace_all(&db);
+            how.replace(&db);
             drop(walk(&mut db.cursor(), false));
         })
     };
@@ -151,9 +202,19 @@ fn run_replaced(armed: &AtomicBool) {
 /// a gap says that another walk remembered, and what came instead missing.
 #[test]
 fn a_walk_sees_whole_batches_while_memtables_are_replaced() {
+    see_whole_batches(Replacing::Memtables);
+}
+
+/// The same with a table that is ingested, which replaces no memtable.
+#[test]
+fn a_walk_sees_whole_tables_while_they_are_ingested() {
+    see_whole_batches(Replacing::Tables);
+}
+
+fn see_whole_batches(how: Replacing) {
     for steps in 0..CURSOR_STEPS {
         let armed = Arc::new(AtomicBool::new(false));
         let scheduler = OneStop::after(steps, &armed);
-        in_simulation(scheduler, move || run_replaced(&armed));
+        in_simulation(scheduler, move || run_replaced(&armed, how));
     }
 }
