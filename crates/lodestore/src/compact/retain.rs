@@ -143,7 +143,7 @@ impl Retain {
             Kind::Put if stratum == 0 && self.below.is_bottom() => {
                 Verdict::Keep(trailer(0, Kind::Put))
             }
-            Kind::Delete if stratum == 0 && self.below.lacks(user_key) => Verdict::Drop,
+            Kind::Delete if self.hides_nothing(user_key, stratum) => Verdict::Drop,
             Kind::Merge => Verdict::Collect,
             _ => Verdict::Keep(entry),
         }
@@ -160,14 +160,27 @@ impl Retain {
     pub(crate) fn keeps_single(&mut self, user_key: &[u8], single_delete: Trailer) -> bool {
         let stratum = self.stratum(sequence_of(single_delete));
         self.covered = Some(stratum);
-        stratum > 0 || !self.below.lacks(user_key)
+        !self.hides_nothing(user_key, stratum)
+    }
+
+    /// True if an entry that was collected below operands is not kept, where they
+    /// are: a tombstone that hides nothing. Operands on it are operands on nothing,
+    /// and a table would be rewritten again and again for what always stays.
+    pub(crate) fn drops_base(&mut self, user_key: &[u8], base: Trailer) -> bool {
+        let is_tombstone = matches!(kind_of(base), Some(Kind::Delete | Kind::SingleDelete));
+        is_tombstone && self.hides_nothing(user_key, self.stratum(sequence_of(base)))
+    }
+
+    /// True if no reader finds anything that a tombstone in `stratum` hides.
+    fn hides_nothing(&mut self, user_key: &[u8], stratum: Stratum) -> bool {
+        stratum == 0 && self.below.lacks(user_key)
     }
 
     /// For a key whose last version in the input is in `stratum`: true if
     /// nothing older exists anywhere that a reader could see, so that operands
     /// there can be merged into nothing.
     pub(crate) fn is_oldest(&mut self, user_key: &[u8], stratum: Stratum) -> bool {
-        stratum == 0 && self.below.lacks(user_key) || self.range_deleted(user_key, stratum) > 0
+        self.hides_nothing(user_key, stratum) || self.range_deleted(user_key, stratum) > 0
     }
 
     /// The trailer of a value that was merged at `newest`.

@@ -327,6 +327,7 @@ fn collect_operands(
                 outputs.add(key, *trailer, operand)?;
             }
             match &chain.base {
+                Some((trailer, _)) if retain.drops_base(key, *trailer) => {}
                 Some((trailer, value)) => outputs.add(key, *trailer, value)?,
                 // What is older in this stratum is still to be judged.
                 None => retain.uncover(),

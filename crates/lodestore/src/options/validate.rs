@@ -132,6 +132,8 @@ impl FamilyOptions {
                  must hold; they are {files:?}"
             )));
         }
+        // Nothing is always as much as nothing: writers would wait for ever.
+        at_least("debt_stop_bytes", self.debt_stop_bytes, 1)?;
         let debts = [self.debt_slowdown_bytes, self.debt_stop_bytes];
         if !debts.is_sorted() {
             return Err(Error::invalid(format!(

@@ -18,6 +18,7 @@ use crate::version::FamilyDescriptor;
 use crate::wal::{self, HEADER_BLOCK_BYTES, SegmentHeader};
 
 use super::guide::Guide;
+use super::numbers::Numbers;
 use super::report::Loss;
 use super::tables::Tables;
 
@@ -53,6 +54,26 @@ struct Segment {
     limit: u64,
     /// It goes at least so far, by the manifest or its successor.
     known_bytes: u64,
+}
+
+/// What all segments together have.
+#[derive(Default)]
+struct Survey {
+    families: Vec<FamilyId>,
+    numbers: Numbers,
+}
+
+impl Survey {
+    fn add(&mut self, sequence: SequenceNumber, record: &Record<'_>) {
+        if let Record::Entry { family, .. } = record
+            && !self.families.contains(family)
+        {
+            self.families.push(*family);
+        }
+        if record.takes_sequence() {
+            self.numbers.add(sequence);
+        }
+    }
 }
 
 /// A run of entries that are needed, for one batch.
@@ -161,15 +182,17 @@ impl Log {
     /// Reads everything: counts what is needed, notes what is damaged, and lets
     /// `guide` know of families that are met here only.
     pub(super) fn read(&mut self, guide: &mut Guide, tables: &Tables) -> Result<()> {
+        let survey = match guide.is_exact() {
+            true => None,
+            false => Some(self.survey()?),
+        };
         for (&id, family) in &guide.state.families {
-            let above = match guide.is_exact() {
-                true => 0,
-                false => tables.flushed_up_to(id),
-            };
+            let numbers = survey.as_ref().map(|survey| &survey.numbers);
+            let above = numbers.map_or(0, |numbers| tables.flushed_up_to(id, numbers));
             self.needs.insert(id, Need { first_segment: family.log_number, above });
         }
-        if !guide.is_exact() {
-            self.find_families(guide)?;
+        if let Some(Survey { families, .. }) = survey {
+            self.add_families(families, guide);
         }
         let mut damages = Vec::new();
         let (mut entries, mut last, mut families) = (0, 0, Vec::new());
@@ -192,24 +215,28 @@ impl Log {
         Ok(())
     }
 
-    /// Families that only the log knows.
-    fn find_families(&mut self, guide: &mut Guide) -> Result<()> {
-        let mut met = Vec::new();
+    /// Looks through all segments, needed or not.
+    fn survey(&self) -> Result<Survey> {
+        let mut survey = Survey::default();
         for segment in self.segments.values() {
             segment.visit(
                 0,
-                &mut |_, record| {
-                    if let Record::Entry { family, .. } = record
-                        && !met.contains(&family.0)
-                    {
-                        met.push(family.0);
-                    }
+                &mut |sequence, record| {
+                    survey.add(sequence, &record);
                     Ok(())
                 },
                 &mut |_| {},
             )?;
         }
-        for id in met.into_iter().filter(|id| !self.needs.contains_key(id)).collect::<Vec<_>>() {
+        Ok(survey)
+    }
+
+    /// Lets `guide` know those of `families` that only the log knows.
+    fn add_families(&mut self, families: Vec<FamilyId>, guide: &mut Guide) {
+        for FamilyId(id) in families {
+            if self.needs.contains_key(&id) {
+                continue;
+            }
             let name = if id == 0 { "default".to_string() } else { format!("family-{id}") };
             let comparator = crate::key::KeyOrder::Bytewise.name().to_string();
             guide.notes.push(format!(
@@ -219,7 +246,6 @@ impl Log {
             guide.add_family(FamilyDescriptor { id, name, comparator, ..Default::default() });
             self.needs.insert(id, Need { first_segment: 0, above: 0 });
         }
-        Ok(())
     }
 
     /// Gives every entry that is needed to `visit`, in order.

@@ -26,6 +26,7 @@
 //! |---|---|
 //! | `report` | what came of it, for people and programs |
 //! | `guide` | the manifest, as far as it can be read |
+//! | `numbers` | which numbers of entries the log has |
 //! | `tables` | which tables there are, whose they are, which are sound |
 //! | `log` | the records that can be read, and where some are missing |
 //! | `rebuild` | the new directory |
@@ -34,6 +35,7 @@
 
 mod report;
 mod guide;
+mod numbers;
 mod tables;
 mod log;
 mod ours;

@@ -22,6 +22,7 @@ use crate::table::{
 use crate::version::FamilyDescriptor;
 
 use super::guide::Guide;
+use super::numbers::Numbers;
 use super::order_of;
 use super::report::Loss;
 
@@ -104,11 +105,14 @@ impl Tables {
         self.list.len() - self.sound()
     }
 
-    /// All entries of the family up to this number are in tables.
-    pub(super) fn flushed_up_to(&self, family: u32) -> SequenceNumber {
-        let flushed = self.list.iter().filter(|table| table.family == family);
-        let flushed = flushed.filter(|table| table.meta.sequence_override.is_none());
-        flushed.map(|table| table.meta.sequence_max).max().unwrap_or(0)
+    /// All entries of the family up to this number are in tables: it is the newest
+    /// of them that was in a memtable. A compaction gives the numbers of tables that
+    /// were ingested to those that it makes, so that the log must know it.
+    pub(super) fn flushed_up_to(&self, family: u32, logged: &Numbers) -> SequenceNumber {
+        let tables = self.list.iter().filter(|table| table.family == family);
+        let flushed = tables.filter(|table| table.meta.sequence_override.is_none());
+        let numbers = flushed.map(|table| table.meta.sequence_max);
+        numbers.filter(|&number| logged.was_logged(number)).max().unwrap_or(0)
     }
 
     /// Takes the tables that the manifest names. Gives the numbers of the files

@@ -8,6 +8,7 @@ mod statistics;
 mod sync_failures;
 
 mod adopt;
+mod repair;
 mod repair_leveldb;
 mod architecture;
 mod public_api;

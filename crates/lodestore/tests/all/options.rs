@@ -169,6 +169,7 @@ fn mistakes_are_named() {
         ("[database]\nlogging = maybe", "logging: \"maybe\" is neither yes nor no"),
         ("[family]\nlevel0_stop_files = 2", "level0_slowdown_files <= level0_stop_files"),
         ("[family]\ndebt_stop_bytes = 1", "debt_slowdown_bytes <= debt_stop_bytes"),
+        ("[family]\ndebt_slowdown_bytes = 0\ndebt_stop_bytes = 0", "debt_stop_bytes"),
         (
             "[family]\ndictionary_bytes = 1MiB\ndictionary_training_bytes = 1KiB",
             "dictionary_training_bytes is 1024; from dictionary_bytes, which is 1048576",

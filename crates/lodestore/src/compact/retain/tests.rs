@@ -273,6 +273,13 @@ fn readers_see_the_same_before_and_after() {
         let input = (entries.clone(), deletes.clone());
         let (kept, kept_deletes) = compact_with(input, &snapshots, below, operator);
         assert!(kept.is_sorted_by(|a, b| (&a.0, b.1) < (&b.0, a.1)));
+        // Or their table would be compacted again and again.
+        let oldest = snapshots.first().copied().unwrap_or(SEQUENCE_MAX);
+        let hides_nothing = |entry: &&Entry| {
+            let is_tombstone = matches!(kind_of(entry.1), Some(Kind::Delete | Kind::SingleDelete));
+            is_tombstone && first_below == KEYS && sequence_of(entry.1) <= oldest
+        };
+        assert_eq!(kept.iter().find(hides_nothing), None, "a tombstone with nothing below");
         for key in 0..KEYS {
             let user_key = key.to_be_bytes();
             let deeper = (user_key.to_vec(), trailer(0, Kind::Put), 99u64.to_le_bytes().to_vec());
