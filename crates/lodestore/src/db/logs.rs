@@ -248,10 +248,18 @@ impl Logs {
     }
 
     /// The sync of some live segment has failed: none of their files is synced
-    /// again, not even when it is written over from its start.
+    /// again, not even when it is written over from its start. Nor those that wait
+    /// for that: a flush may have retired one since.
     pub(crate) fn distrust_live(&self) {
-        let mut state = self.state.lock();
-        state.trusted_from = state.live.back().map_or(0, |segment| segment.number + 1);
+        let spares = {
+            let mut state = self.state.lock();
+            state.trusted_from = state.live.back().map_or(0, |segment| segment.number + 1);
+            std::mem::take(&mut state.spares)
+        };
+        for path in spares {
+            // What stays behind is removed by the next open.
+            let _ = self.fs.remove(&path);
+        }
     }
 
     fn needed_from(&self) -> u64 {

@@ -299,7 +299,9 @@ impl Engine {
             }
             outcomes.push(numbered);
         }
-        if !group.is_empty() {
+        // A synced batch without records makes durable what was written before it.
+        let is_barrier = options.sync && outcomes.iter().any(Result::is_ok);
+        if !group.is_empty() || is_barrier {
             group.set_sequence(first);
             if let Err(error) = self.log_and_insert(&mut commit, options, first, last, &group) {
                 outcomes.iter_mut().for_each(|outcome| *outcome = Err(error.clone()));

@@ -5,6 +5,7 @@ mod events;
 mod explain;
 mod inspect;
 mod statistics;
+mod sync_barrier;
 mod sync_failures;
 
 mod adopt;
