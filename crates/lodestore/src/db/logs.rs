@@ -251,15 +251,10 @@ impl Logs {
     /// again, not even when it is written over from its start. Nor those that wait
     /// for that: a flush may have retired one since.
     pub(crate) fn distrust_live(&self) {
-        let spares = {
-            let mut state = self.state.lock();
-            state.trusted_from = state.live.back().map_or(0, |segment| segment.number + 1);
-            std::mem::take(&mut state.spares)
-        };
-        for path in spares {
-            // What stays behind is removed by the next open.
-            let _ = self.fs.remove(&path);
-        }
+        let mut state = self.state.lock();
+        state.trusted_from = state.live.back().map_or(0, |segment| segment.number + 1);
+        drop(state);
+        self.keep_spares(0);
     }
 
     fn needed_from(&self) -> u64 {

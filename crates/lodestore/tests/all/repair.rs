@@ -12,8 +12,7 @@ fn what_was_in_memory_while_tables_were_ingested_is_kept() -> Result<(), Error> 
     let fs = Arc::new(MemFs::new());
     let options = Options { create_if_missing: true, fs: fs.clone(), ..Options::default() };
     let db = Db::open("damaged", options.clone())?;
-    let synced = WriteOptions { sync: true, ..WriteOptions::default() };
-    db.put_with(&synced, b"kept", b"in memory")?;
+    db.put_with(&WriteOptions::SYNCED, b"kept", b"in memory")?;
     // It keeps the numbers of what is compacted.
     let snapshot = db.snapshot();
     for round in 0..10 {
