@@ -9,8 +9,9 @@ impl MemFs {
     /// The `nth` append from now on (1: the next one) is said to be done, but
     /// its bytes go to a wrong place: another sector of some file of the same
     /// directory, chosen by `seed`. At its own place stands what was there, or
-    /// zeros. Not of another directory: whole files that lie about for a database
-    /// to take in could be replaced by others as good, which nobody would notice.
+    /// zeros. Not of another directory, nor one with a second name there: whole
+    /// files that lie about for a database to take in, or that it has just linked,
+    /// could be replaced by others as good, which nobody would notice.
     pub fn misdirect(&self, nth: u64, seed: u64) {
         self.state.lock().misdirected = Some((nth.max(1), seed));
     }
@@ -43,11 +44,16 @@ impl State {
         (target, offset)
     }
 
-    /// The files of the directory that `inode` is in; none if it is in none any more.
+    /// The files of the directory that `inode` is in, and of no other; none if it
+    /// is in none any more.
     fn files_beside(&self, inode: &Arc<StepMutex<Inode>>) -> Vec<&Arc<StepMutex<Inode>>> {
         let files = self.entries.iter().filter_map(|(path, entry)| Some((path, entry.file()?)));
         let mut named = files.clone().filter(|(_, file)| Arc::ptr_eq(file, inode));
         let Some((own, _)) = named.next() else { return Vec::new() };
-        files.filter(|(path, _)| path.parent() == own.parent()).map(|(_, file)| file).collect()
+        let (beside, elsewhere): (Vec<_>, Vec<_>) =
+            files.partition(|(path, _)| path.parent() == own.parent());
+        let is_elsewhere =
+            |file: &Arc<_>| elsewhere.iter().any(|(_, other)| Arc::ptr_eq(file, other));
+        beside.into_iter().map(|(_, file)| file).filter(|file| !is_elsewhere(file)).collect()
     }
 }
