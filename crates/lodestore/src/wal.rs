@@ -20,7 +20,7 @@ mod recover;
 pub(crate) use header::{
     Access, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader, read_any as read_header,
 };
-pub(crate) use recover::{Cut, Expected, Origin, Place, recover};
+pub(crate) use recover::{Cut, Expected, Origin, Place, Recovery, recover};
 
 use std::path::{Path, PathBuf};
 

@@ -14,6 +14,10 @@ use std::sync::{Arc, Mutex};
 /// and its path.
 pub type Watch = Arc<dyn Fn(&'static str, &Path) + Send + Sync>;
 
+/// Called after each read of a file that was opened for it: its path, the offset, and
+/// what was read, which may be changed.
+pub type OnRead = Arc<dyn Fn(&Path, u64, &mut [u8]) + Send + Sync>;
+
 /// Passes everything on to another file system, and notes it.
 #[derive(Clone, Debug)]
 pub struct TraceFs {
@@ -33,6 +37,7 @@ struct Trace {
     hash: Arc<Mutex<u64>>,
     calls: Option<Arc<Mutex<Vec<Call>>>>,
     watch: Option<Watch>,
+    on_read: Option<OnRead>,
     /// Reads that were under way at once, at most.
     reads_at_once: Arc<AtomicUsize>,
 }
@@ -99,7 +104,12 @@ impl TraceFs {
         TraceFs { inner, trace: Trace { watch: Some(watch), ..Trace::default() } }
     }
 
-    /// The same, and keeps the calls.
+    /// Tells `on_read` of each read by [`ReadableFile::read_at`], right after it.
+    pub fn watching_reads(inner: Arc<dyn Fs>, on_read: OnRead) -> TraceFs {
+        TraceFs { inner, trace: Trace { on_read: Some(on_read), ..Trace::default() } }
+    }
+
+    /// Notes the changing calls, and keeps them.
     pub fn keeping_calls(inner: Arc<dyn Fs>) -> TraceFs {
         let trace = Trace { calls: Some(Arc::default()), ..Trace::default() };
         TraceFs { inner, trace }
@@ -145,7 +155,14 @@ impl Fs for TraceFs {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
-        self.inner.open(path)
+        let inner = self.inner.open(path)?;
+        Ok(match &self.trace.on_read {
+            None => inner,
+            Some(on_read) => {
+                let (path, on_read) = (path.to_path_buf(), Arc::clone(on_read));
+                Arc::new(WatchedReader { inner, path, on_read })
+            }
+        })
     }
 
     fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadableFile>> {
@@ -195,6 +212,30 @@ impl Fs for TraceFs {
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>, LockError> {
         self.inner.lock(path)
+    }
+}
+
+struct WatchedReader {
+    inner: Arc<dyn ReadableFile>,
+    path: PathBuf,
+    on_read: OnRead,
+}
+
+impl std::fmt::Debug for WatchedReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WatchedReader").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl ReadableFile for WatchedReader {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.inner.read_at(offset, buffer)?;
+        (self.on_read)(&self.path, offset, &mut buffer[..bytes]);
+        Ok(bytes)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.inner.length()
     }
 }
 

@@ -167,9 +167,26 @@ fn try_open_read_only(directory: &Path, options: Options) -> Result<(Arc<Engine>
     let engine = Opening::new(directory, options, file_limit, scheduler, state, notes)?
         .inherit(identity, true)?;
     replay::into_memtables(&engine, &found)?;
+    check_log_kept(&fs, directory, found.first_live)?;
     preload_tables(&engine);
     tell_opened(&engine);
     Ok((engine, threads))
+}
+
+/// Who writes needs no log before the first live one, and may write over its file: the log
+/// that is being read would seem to end there.
+///
+/// # Errors
+/// `Missing` if what was read since `first_live` was so is not all that there was.
+fn check_log_kept(fs: &Arc<dyn Fs>, directory: &Path, first_live: u64) -> Result<()> {
+    let now = manifest::recover(fs, directory)?.state.oldest_log_number().unwrap_or(0);
+    if now == first_live {
+        return Ok(());
+    }
+    let directory = directory.display();
+    let what =
+        format!("log {first_live} of {directory}: whoever writes there has gone on to {now}");
+    Err(Error::missing(what))
 }
 
 fn preload_tables(engine: &Engine) {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::batch::{BatchRef, FamilyId, Record};
 use crate::budget::Item;
 use crate::error::{Error, Result};
+use crate::filename;
 use crate::fs::Fs;
 use crate::key::{FileId, SequenceNumber};
 use crate::memtable::Memtable;
@@ -16,7 +17,7 @@ use crate::stats::Counter;
 use crate::sync::{Arc, Mutex};
 use crate::version::manifest::Recovered;
 use crate::version::{State, VersionEdit};
-use crate::wal::{self, Access, Cut, DurableLog, Expected, Origin, Place, Predecessor};
+use crate::wal::{self, Access, Cut, DurableLog, Expected, Origin, Place, Predecessor, Recovery};
 
 use super::commit::{ActiveMemtable, CommitState};
 use super::engine::Engine;
@@ -28,7 +29,7 @@ use super::open::log_files;
 pub(crate) struct CheckedLog {
     directory: PathBuf,
     database: FileId,
-    first_live: u64,
+    pub(crate) first_live: u64,
     durable: DurableLog,
     /// Also those that do not count: their headers bound the ones before them.
     segments: Vec<(u64, PathBuf)>,
@@ -44,6 +45,23 @@ impl CheckedLog {
         let CheckedLog { directory, database, first_live, durable, .. } = self;
         let (database, first_live, durable) = (*database, *first_live, *durable);
         Expected { directory, database, first_live, durable }
+    }
+
+    /// # Errors
+    /// `Corruption` if what was `read` the second time ends elsewhere.
+    fn check_same(&self, read: &Recovery) -> Result<()> {
+        let again = read.as_predecessor();
+        if again == self.predecessor {
+            return Ok(());
+        }
+        let end = |log: Option<Predecessor>| log.map_or((0, 0), |log| (log.number, log.bytes));
+        let ((number, first), (again_number, second)) = (end(self.predecessor), end(again));
+        let path = filename::log_path(&self.directory, number);
+        let what = format!(
+            "read once, the log ends here; read again, in log {again_number} at {second}: \
+             the device does not give the same bytes twice"
+        );
+        Err(Error::corruption(&path, first, what))
     }
 
     /// What was left out at the log's end, in words.
@@ -161,7 +179,9 @@ pub(crate) fn into_tables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<()> 
 fn install(engine: &Arc<Engine>, commit: &mut CommitState, log: &CheckedLog) -> Result<()> {
     let created = Mutex::new(Vec::new());
     let mut replay = Replay::new(engine, commit);
-    let written = replay.run(log, &mut |replay| replay.write_full(&created));
+    let read = replay.run(log, &mut |replay| replay.write_full(&created));
+    // Before the log is given up.
+    let written = read.and_then(|read| log.check_same(&read));
     let written = written.and_then(|()| replay.write_all(&created));
     if let Err(error) = written {
         engine.remove_tables(&created.lock());
@@ -189,6 +209,7 @@ pub(crate) fn into_memtables(engine: &Arc<Engine>, log: &CheckedLog) -> Result<(
     let mut commit = engine.commit.lock();
     let mut replay = Replay::new(engine, &mut commit);
     let budget = engine.shared.memory.budget();
+    // A process that writes may have made the log longer since it was checked.
     replay.run(log, &mut |_| {
         let (active, sealed) = budget.memtable_bytes();
         if active + sealed <= budget.memtable_share() {
@@ -217,12 +238,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Inserts every record that is in no table yet; calls `after` after each
-    /// batch.
+    /// batch. What was read.
     fn run(
         &mut self,
         log: &CheckedLog,
         after: &mut dyn FnMut(&mut Self) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Recovery> {
         let fs = &self.engine.shared.fs;
         // Whether they may be written to was asked when they were checked.
         let access = Access::ReadOnly;
@@ -230,8 +251,7 @@ impl<'a> Replay<'a> {
         wal::recover(&**fs, known, &log.segments, access, &mut |place, payload| {
             self.insert(place, decode(place, payload)?);
             after(self)
-        })?;
-        Ok(())
+        })
     }
 
     fn insert(&mut self, place: Place<'_>, batch: BatchRef<'_>) {

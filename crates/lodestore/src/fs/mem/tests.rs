@@ -226,7 +226,7 @@ fn the_last_append_can_be_torn() {
 }
 
 /// The bytes of a misdirected append are in a wrong place of the same directory, and
-/// not in theirs.
+/// not in theirs. A file that is in another directory too is spared.
 #[test]
 fn a_misdirected_append_lands_elsewhere_once() {
     let mut wrong = 0;
@@ -236,6 +236,7 @@ fn a_misdirected_append_lands_elsewhere_once() {
         drop(write(&fs, "b", &[2; 1200]));
         fs.create_directory(Path::new("other")).unwrap();
         drop(write(&fs, "other/c", &[6; 1200]));
+        fs.hard_link(Path::new("other/c"), Path::new("linked")).unwrap();
         fs.misdirect(2, seed);
         file.append(&[3; 10]).unwrap();
         assert!(fs.will_misdirect());
