@@ -3,11 +3,11 @@
 //! error with the first report, and what it could not write may be lost.
 
 use lodestore::fs::{Fault, FaultFs, Operation};
-use lodestore::{Db, Error, Family, MemFs, Options, WriteOptions};
+use lodestore::{Db, Error, Family, MemFs, MergeOperator, Options, WriteOptions};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use testkit::trace_fs::{Call, TraceFs};
 
 const ROOT: &str = "/sync";
@@ -136,6 +136,50 @@ fn a_file_whose_sync_failed_is_never_synced_again() {
         let failed = (1..).take_while(|&nth| fail_sync(nth, log_mapped)).count();
         assert!(failed >= 8, "only {failed} syncs failed");
     }
+}
+
+/// A flush with operands ends once the lock is free.
+struct Held(Arc<Mutex<()>>);
+
+impl MergeOperator for Held {
+    fn name(&self) -> &str {
+        "Held"
+    }
+    fn full_merge(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        let _free = self.0.lock().expect("no test panics with it");
+        operands.last().map(|operand| operand.to_vec())
+    }
+}
+
+/// A flush gives up the log's file after its sync has failed, and before `resume`.
+#[test]
+fn a_file_that_a_flush_gave_up_after_its_failed_sync_is_not_used_again() {
+    let failing = FaultFs::new(Arc::new(MemFs::new()));
+    let trace = TraceFs::keeping_calls(Arc::new(failing.clone()));
+    let lock = Arc::new(Mutex::new(()));
+    let mut options =
+        Options { create_if_missing: true, fs: Arc::new(trace.clone()), ..Options::default() };
+    options.family.merge_operator = Some(Arc::new(Held(Arc::clone(&lock))));
+    let db = Db::open(ROOT, options).expect("it opens");
+    db.put(b"key", b"1").and_then(|()| db.merge(b"key", b"2")).expect("written");
+    let held = lock.lock().expect("nobody panics");
+    std::thread::scope(|scope| {
+        let flush = scope.spawn(|| db.flush());
+        while db.property("lodestore.num-immutable-mem-table").as_deref() != Some("1") {
+            std::thread::yield_now();
+        }
+        failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on(".wal"));
+        let failed = db.put_with(&WriteOptions::SYNCED, b"other", b"1");
+        assert!(failed.is_err() && failing.struck() == 1, "{failed:?}");
+        drop(held);
+        flush.join().expect("it does not panic").expect("what was begun ends");
+    });
+    db.resume().expect("it goes on");
+    for round in 0..4u8 {
+        db.put_with(&WriteOptions::SYNCED, b"other", &[round]).expect("written");
+        db.flush().expect("flushed");
+    }
+    assert_eq!(synced_again(&trace.calls()), None);
 }
 
 /// The check sees a second sync of the same file, also under a new name.
