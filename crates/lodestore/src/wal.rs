@@ -151,7 +151,8 @@ impl SegmentWriter {
         self.records.bytes() == HEADER_BLOCK_BYTES
     }
 
-    /// Gives the room back that was asked for ahead: no more is appended.
+    /// Gives the room back that was asked for ahead. What is appended then has to find its
+    /// own.
     pub(crate) fn give_room_back(&mut self) {
         self.records.give_room_back();
     }

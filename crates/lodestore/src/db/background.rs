@@ -309,8 +309,10 @@ impl Engine {
             *retrying(&mut state) = Some(error);
             self.background.notify();
             drop(state);
-            // It may be room that is missing.
+            // It may be room that is missing, and tables free more than they take: with
+            // them the log's old segments go.
             self.logs.keep_spares(0);
+            self.give_log_room_back();
             self.wake_writers();
             self.shared.scheduler.sleep(RETRY_PAUSE);
         } else {

@@ -118,6 +118,13 @@ impl ActiveLog {
         }
     }
 
+    /// Gives back the room that the segment being written has behind its last record.
+    pub(crate) fn give_room_back(&mut self) {
+        if let Some(writer) = &mut self.writer {
+            writer.give_room_back();
+        }
+    }
+
     /// Ends the segment being written.
     fn seal(&mut self) -> Option<Predecessor> {
         if let Some(writer) = self.writer.take() {
@@ -460,10 +467,20 @@ impl Engine {
         if commit.log.as_ref().is_some_and(|log| !log.is_empty()) {
             self.sync_last_records(commit)?;
         }
-        if let Some(writer) = commit.log.as_mut().and_then(|log| log.writer.as_mut()) {
-            writer.give_room_back();
+        if let Some(log) = &mut commit.log {
+            log.give_room_back();
         }
         Ok(())
+    }
+
+    /// [`ActiveLog::give_room_back`], unless a writer is at work: that one is not waited
+    /// for.
+    pub(crate) fn give_log_room_back(&self) {
+        if let Some(mut commit) = self.commit.try_lock()
+            && let Some(log) = &mut commit.log
+        {
+            log.give_room_back();
+        }
     }
 
     fn sync_last_records(&self, commit: &mut CommitState) -> Result<()> {

@@ -43,6 +43,11 @@ impl Engine {
         if self.seal(commit, &families)?.is_none() && self.logging {
             self.rotate_log(commit)?;
         }
+        // The flush that follows may need the new segment's room, and could not take it
+        // while the log is locked.
+        if let Some(log) = &mut commit.log {
+            log.give_room_back();
+        }
         self.merge_waiting_groups();
         self.health.clear();
         self.restart_background();

@@ -377,10 +377,26 @@ fn allocate(file: &File, flags: FallocateFlags, length: u64) -> io::Result<bool>
     if length == 0 {
         return Ok(false);
     }
-    match rustix::fs::fallocate(file, flags, 0, length) {
+    all_or_nothing(file, || rustix::fs::fallocate(file, flags, 0, length))
+}
+
+/// Whether `allocate` could give `file` its blocks. Where there is no room for all, the
+/// file has none of them: ext4 keeps those that it found, and would leave a disk full
+/// for the sake of bytes that may never be written.
+fn all_or_nothing(
+    file: &File,
+    allocate: impl FnOnce() -> rustix::io::Result<()>,
+) -> io::Result<bool> {
+    let there = file.metadata()?.len();
+    match allocate() {
         Ok(()) => Ok(true),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Ok(false),
-        Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Ok(false),
+        Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => {
+            // Frees also blocks behind a length that is the same. Where it fails, the
+            // file has more than it needs, which does no harm to it.
+            let _ = file.set_len(there);
+            Ok(false)
+        }
         Err(error) => Err(error.into()),
     }
 }

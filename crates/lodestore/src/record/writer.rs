@@ -220,11 +220,16 @@ impl RecordWriter {
         Ok(start)
     }
 
-    /// Cuts off what the file has behind the last record: whoever reads it next
-    /// need not look whether all of that is nothing. Only a help, so without errors.
+    /// Cuts off what the file has behind the last record: others may need the room, and
+    /// whoever reads it next need not look whether all of that is nothing. Only a help,
+    /// so without errors.
     pub(crate) fn give_room_back(&mut self) {
-        if self.poison.is_none() && self.fs.capabilities().truncation {
-            let _ = self.file.truncate(self.bytes);
+        if self.poison.is_some() || !self.fs.capabilities().truncation {
+            return;
+        }
+        if let Err(error) = self.file.truncate(self.bytes) {
+            // Where the next record would go is unknown.
+            self.poison = Some(Error::io(&self.path, "truncate", error));
         }
     }
 

@@ -6,6 +6,7 @@ use lodestore::{Db, Family, MemFs, Options, WriteOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const ENOSPC: i32 = 28;
 const ROOT: &str = "/failures";
@@ -35,6 +36,13 @@ impl Disk {
     fn reopen_after_kill(&self) -> lodestore::Result<Db> {
         let fs = Arc::new(self.memory.kill());
         Db::open(ROOT, Options { fs, ..Options::default() })
+    }
+
+    /// How long the file is of the log's newest segment.
+    fn newest_log_bytes(&self) -> u64 {
+        let names = self.memory.list(Path::new(ROOT)).expect("listed");
+        let newest = names.iter().filter(|name| name.ends_with(".wal")).max().expect("a log");
+        self.memory.length(&Path::new(ROOT).join(newest)).expect("it is there")
     }
 }
 
@@ -151,6 +159,52 @@ fn a_flush_to_a_full_disk_says_so_and_keeps_no_one_waiting() {
         assert_eq!(tables, 1, "what the failed flush had written is gone: {names:?}");
         db.put(b"key", b"value").expect("written without a resume");
     }
+}
+
+/// A flush that finds no room gets what the log has asked for ahead. What is written
+/// afterwards is there, and when space returns all goes on.
+#[test]
+fn a_full_disk_gets_the_room_that_the_log_does_not_use() {
+    let disk = Disk::new();
+    let db = disk.open();
+    db.put(b"before", b"1").expect("written");
+    let ahead = disk.newest_log_bytes();
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".table").forever());
+    assert!(db.flush().is_err());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while disk.newest_log_bytes() >= ahead {
+        assert!(Instant::now() < deadline, "the new segment keeps its room");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    db.put_with(&SYNCED, b"synced", b"2").expect("the log has room");
+    db.put(b"after", b"3").expect("the log has room");
+    disk.failing.heal();
+    db.wait_for_background().expect("space returned");
+    assert_eq!(db.stats().files(), 1);
+    let again = disk.reopen_after_kill().expect("it opens");
+    for key in [&b"before"[..], b"synced", b"after"] {
+        assert!(again.get(key).expect("read").is_some(), "{key:?}");
+    }
+}
+
+/// The log that `resume` begins leaves its room to the tables that must come first:
+/// otherwise each try would take away what the next one needs.
+#[test]
+fn resuming_on_a_full_disk_leaves_the_room_to_tables() {
+    let disk = Disk::new();
+    let db = disk.open();
+    db.put(b"key", b"1").expect("written");
+    let ahead = disk.newest_log_bytes();
+    disk.failing.inject(Fault::new(Operation::Sync, 1, ErrorKind::Other).on(".wal"));
+    assert!(db.sync_log().is_err());
+    disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on(".table").forever());
+    assert!(db.resume().is_err());
+    assert!(disk.newest_log_bytes() < ahead, "the new segment keeps its room");
+    disk.failing.heal();
+    db.resume().expect("space returned");
+    db.put_with(&SYNCED, b"key", b"2").expect("written");
+    let again = disk.reopen_after_kill().expect("it opens");
+    assert_eq!(again.get(b"key").expect("read").as_deref(), Some(&b"2"[..]));
 }
 
 /// The disk is full when a new segment notes that the ones before it are

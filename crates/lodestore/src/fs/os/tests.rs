@@ -343,3 +343,31 @@ fn a_mapping_without_room_is_none() {
     file.append(b"fits").unwrap();
     assert_eq!(read_all(&OsFs, &path).unwrap(), b"fits");
 }
+
+/// A file system that keeps the blocks it found before there were no more (ext4) has them
+/// back, and the file its length and its bytes.
+#[test]
+fn room_that_does_not_suffice_is_given_back() {
+    use std::os::unix::fs::MetadataExt;
+    const FOUND_BYTES: u64 = 1 << 20;
+    let directory = TestDirectory::new();
+    let path = directory.file("a");
+    for flags in [FallocateFlags::KEEP_SIZE, FallocateFlags::empty()] {
+        for there in [0, 5000] {
+            let file = File::create(&path).unwrap();
+            file.write_all_at(&vec![7; there], 0).unwrap();
+            if rustix::fs::fallocate(&file, flags, 0, FOUND_BYTES).is_err() {
+                return; // nothing is allocated ahead here
+            }
+            file.set_len(there as u64).unwrap();
+            let finds_too_little = || {
+                rustix::fs::fallocate(&file, flags, 0, FOUND_BYTES)?;
+                assert!(file.metadata().unwrap().blocks() * 512 >= FOUND_BYTES);
+                Err(Errno::NOSPC)
+            };
+            assert!(!all_or_nothing(&file, finds_too_little).unwrap());
+            assert!(file.metadata().unwrap().blocks() * 512 < FOUND_BYTES / 2, "{flags:?}");
+            assert_eq!(std::fs::read(&path).unwrap(), vec![7; there], "{flags:?}");
+        }
+    }
+}
