@@ -70,7 +70,8 @@ impl Mapping {
     }
 }
 
-/// A mapped part of a file whose pages are there and writable.
+/// A mapped part of a file whose pages are there and writable, from the one on that
+/// holds the first byte to be copied.
 #[derive(Debug)]
 struct Window {
     base: NonNull<u8>,
@@ -104,11 +105,14 @@ impl Window {
         // Without reading ahead the page cache takes single pages. Of a large
         // folio every page that is made writable marks the whole folio, which
         // costs four times as much (ext4, Linux 6.18).
-        window.advise(Advice::Random)?;
+        window.advise(0, Advice::Random)?;
         if start < former_bytes {
             window.write_over_absent(file, position)?;
         }
-        window.advise(Advice::LinuxPopulateWrite)?;
+        // Pages before that hold what may be synced: made writable they would be written
+        // again, and read for it first.
+        let at = (position - start) as usize;
+        window.advise(page_start(at, rustix::param::page_size()), Advice::LinuxPopulateWrite)?;
         Ok(window)
     }
 
@@ -140,10 +144,12 @@ impl Window {
         Ok(())
     }
 
-    fn advise(&self, advice: Advice) -> io::Result<()> {
-        // SAFETY: the range is this window's mapping; neither advice changes
+    /// Gives advice on what is mapped from `at` on, where a page begins.
+    fn advise(&self, at: usize, advice: Advice) -> io::Result<()> {
+        let bytes = self.bytes.checked_sub(at).expect("it is in the window");
+        // SAFETY: the range is the end of this window's mapping; neither advice changes
         // what is in it.
-        unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, advice) }?;
+        unsafe { rustix::mm::madvise(self.base.as_ptr().add(at).cast(), bytes, advice) }?;
         Ok(())
     }
 
@@ -169,4 +175,9 @@ impl Drop for Window {
         // refers to it any more. Unmapping what is mapped can't fail.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
+}
+
+/// Where the page begins that holds the byte `at`.
+fn page_start(at: usize, page_bytes: usize) -> usize {
+    at / page_bytes * page_bytes
 }
