@@ -169,8 +169,10 @@ impl Engine {
             });
         });
         drop(background);
-        installed.inspect_err(|error| self.health.take(error))?;
+        // Also after a failure: the edit may be found after a crash, and nothing else may
+        // have its numbers then.
         commit.last_sequence = last;
+        installed.inspect_err(|error| self.health.take(error))?;
         if self.logging {
             self.logs.add_gap(first, last);
         }

@@ -2,7 +2,7 @@
 //! sequences that failing each call in turn does not reach.
 
 use lodestore::fs::{Fault, FaultFs, Fs, Operation};
-use lodestore::{Db, Family, MemFs, Options, WriteOptions};
+use lodestore::{Db, Family, IngestOptions, MemFs, Options, TableWriter, WriteOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -541,4 +541,34 @@ fn a_directory_below_one_that_may_not_be_read_can_be_used_if_it_is_there() {
         let opened = Db::open(ROOT, disk.options());
         assert_eq!(opened.is_ok(), is_there, "{:?}", opened.err());
     }
+}
+
+/// An ingest whose manifest was installed, though not durably, has failed. A process that
+/// starts after this one was killed then may find it all the same: what was written since
+/// is newer.
+#[test]
+fn what_is_deleted_after_a_failed_ingest_stays_deleted() {
+    const EMFILE: i32 = 24;
+    let mut found = 0;
+    for nth in 1..=3 {
+        let disk = Disk::new();
+        let db = disk.open();
+        let options = disk.options();
+        let mut table = TableWriter::create("/table", &options, &options.family).expect("begun");
+        ["deleted", "left"].iter().for_each(|key| table.put(key.as_bytes(), b"1").expect("put"));
+        table.finish().expect("written");
+        db.put(b"before", b"1").and_then(|()| db.flush()).expect("flushed");
+        db.put_with(&SYNCED, b"before", b"2").expect("the log is known to be durable then");
+        // The next edit begins a manifest.
+        disk.failing.inject(Fault::os(Operation::Append, 1, ENOSPC).on("MANIFEST"));
+        db.create_family("none", Default::default()).expect_err("the manifest has no room");
+        disk.failing.inject(Fault::os(Operation::SyncDirectory, nth, EMFILE).forever());
+        let ingested = db.ingest(&["/table"], &IngestOptions::default());
+        db.delete(b"deleted").expect("the log goes on");
+        let again = disk.reopen_after_kill().expect("it opens");
+        let keys: Vec<_> = again.range(..).map(|entry| entry.expect("read").0.to_vec()).collect();
+        assert!(!keys.contains(&b"deleted".to_vec()), "failure {nth}");
+        found += usize::from(ingested.is_err() && keys.contains(&b"left".to_vec()));
+    }
+    assert!(found > 0, "no ingest that failed was found");
 }
