@@ -11,11 +11,13 @@
 //! seek of the older sources to its end. Long stretches without a key that
 //! exists are remembered (`passing`).
 
-use crate::coverage::{Coverage, Gap};
+use std::cmp::Ordering;
+
+use crate::coverage::Coverage;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::gaps::{Direction, Remember};
-use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, kind_of, sequence_of};
+use crate::key::{KeyOrder, Kind, SequenceNumber, TRAILER_NEWEST, Trailer, kind_of, sequence_of};
 use crate::merge::MergeCursor;
 use crate::merge_operator::SharedMergeOperator;
 use crate::sync::Arc;
@@ -61,6 +63,8 @@ pub(crate) struct VisibleCursor {
     bounds: Bounds,
     memory: Arc<dyn Remember>,
     long_run: LongRun,
+    /// Where the last jump over hidden entries began, since the last seek or turn.
+    jumped: Option<(Vec<u8>, Trailer)>,
     place: Place,
     /// The key at `Place::Kept`; also the key being skipped going forward.
     key: Vec<u8>,
@@ -88,6 +92,7 @@ impl VisibleCursor {
             bounds,
             memory,
             long_run: LongRun::default(),
+            jumped: None,
             place: Place::None,
             key: Vec::new(),
             value: Vec::new(),
@@ -127,7 +132,7 @@ impl VisibleCursor {
     }
 
     pub(crate) fn first(&mut self) {
-        self.error = None;
+        self.begin();
         match &self.bounds.lower {
             Some(lower) => self.inner.seek(lower, TRAILER_NEWEST),
             None => self.inner.seek_to_first(),
@@ -136,7 +141,7 @@ impl VisibleCursor {
     }
 
     pub(crate) fn last(&mut self) {
-        self.error = None;
+        self.begin();
         match &self.bounds.upper {
             // The newest entry there would be is after all smaller keys and
             // before the bound's own versions.
@@ -151,7 +156,7 @@ impl VisibleCursor {
             Some(lower) if self.order.compare(key, lower).is_lt() => return self.first(),
             _ => {}
         }
-        self.error = None;
+        self.begin();
         self.inner.seek(key, TRAILER_NEWEST);
         self.settle_forward(false);
     }
@@ -161,7 +166,7 @@ impl VisibleCursor {
             Some(upper) if self.order.compare(key, upper).is_ge() => return self.last(),
             _ => {}
         }
-        self.error = None;
+        self.begin();
         // Trailer 0 is the last that a version of the key can have.
         self.inner.seek_for_prev(key, 0);
         self.settle_reverse();
@@ -179,6 +184,7 @@ impl VisibleCursor {
             }
             Place::Kept(Direction::Forward) => self.settle_forward(true),
             Place::Kept(Direction::Reverse) => {
+                self.begin();
                 self.inner.seek(&self.key, TRAILER_NEWEST);
                 self.settle_forward(true);
             }
@@ -191,13 +197,23 @@ impl VisibleCursor {
             Place::None => panic!("prev() of a cursor that is not valid"),
             Place::Kept(Direction::Reverse) => {}
             Place::Inner => {
+                self.begin();
                 self.key.clear();
                 self.key.extend_from_slice(self.inner.user_key());
                 self.inner.seek_for_prev(&self.key, TRAILER_NEWEST);
             }
-            Place::Kept(Direction::Forward) => self.inner.seek_for_prev(&self.key, TRAILER_NEWEST),
+            Place::Kept(Direction::Forward) => {
+                self.begin();
+                self.inner.seek_for_prev(&self.key, TRAILER_NEWEST);
+            }
         }
         self.settle_reverse();
+    }
+
+    /// Forgets what is known of the walk before.
+    fn begin(&mut self) {
+        self.error = None;
+        self.jumped = None;
     }
 
     fn stop(&mut self) {
@@ -243,7 +259,9 @@ impl VisibleCursor {
                 Ok(true) => {
                     hidden += 1;
                     self.pass_forward(run, false);
-                    self.pass_hidden_forward(hidden);
+                    if let Err(error) = self.pass_hidden(hidden, Direction::Forward) {
+                        return self.fail(error);
+                    }
                     continue;
                 }
                 Err(error) => return self.fail(error),
@@ -275,12 +293,38 @@ impl VisibleCursor {
         }
     }
 
-    /// After `count` hidden entries: passes over the rest of the range that is
-    /// deleted here.
-    fn pass_hidden_forward(&mut self, count: usize) {
-        if let Some(gap) = gap_here(&self.inner, &self.coverage, count) {
-            self.inner.pass_forward(gap.older_from, gap.end);
+    /// After `count` hidden entries, or keys that do not exist: passes over the rest of
+    /// the range that is deleted here, if one is.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the walk has come back to where it did this before: no table
+    /// is searched for entries out of order, and seeks in such a one may go in circles.
+    fn pass_hidden(&mut self, count: usize, direction: Direction) -> Result<()> {
+        let is_time = count.is_multiple_of(HIDDEN_STEPS_MAX) && self.inner.valid();
+        let Some(coverage) = self.coverage.as_ref().filter(|_| is_time) else { return Ok(()) };
+        let here = (self.inner.user_key(), self.inner.trailer());
+        let Some(gap) = coverage.gap(here.0) else { return Ok(()) };
+        if let Some((key, trailer)) = &self.jumped {
+            let ahead = match direction {
+                Direction::Forward => Ordering::Less,
+                Direction::Reverse => Ordering::Greater,
+            };
+            if self.order.compare_entries((key, *trailer), here) != ahead {
+                return Err(Error::invalid(
+                    "a walk comes back to where it was: entries of a table are out of order. \
+                     Verification tells of which",
+                ));
+            }
         }
+        let (key, trailer) = self.jumped.get_or_insert_default();
+        key.clear();
+        key.extend_from_slice(here.0);
+        *trailer = here.1;
+        match direction {
+            Direction::Forward => self.inner.pass_forward(gap.older_from, gap.end),
+            Direction::Reverse => self.inner.pass_reverse(gap.older_from, gap.start),
+        }
+        Ok(())
     }
 
     /// True if the inner cursor is at a version of `self.key`: in some orders different
@@ -341,16 +385,6 @@ impl VisibleCursor {
             Err(error) => self.fail(error),
         }
     }
-}
-
-/// Where `inner` is, once in a while: what it need not look at.
-fn gap_here<'c>(
-    inner: &MergeCursor,
-    coverage: &'c Option<Coverage>,
-    count: usize,
-) -> Option<Gap<'c>> {
-    let is_time = count.is_multiple_of(HIDDEN_STEPS_MAX) && inner.valid();
-    coverage.as_ref().filter(|_| is_time)?.gap(inner.user_key())
 }
 
 /// The value of `key` after `operands`, oldest first, were merged into `base`.

@@ -6,7 +6,7 @@ use crate::gaps::Direction;
 use crate::key::{Kind, kind_of, sequence_of};
 
 use super::passing::Run;
-use super::{Place, VisibleCursor, gap_here, unreadable_kind};
+use super::{Place, VisibleCursor, unreadable_kind};
 
 impl VisibleCursor {
     /// From where the inner cursor is, finds the key before that exists.
@@ -28,18 +28,12 @@ impl VisibleCursor {
                 return;
             }
             absent += 1;
-            self.pass_hidden_reverse(absent);
+            if let Err(error) = self.pass_hidden(absent, Direction::Reverse) {
+                return self.fail(error);
+            }
             self.pass_reverse(run);
         }
         self.stop();
-    }
-
-    /// After `count` keys in a row that do not exist: passes over the rest of the
-    /// range that is deleted here, if one is.
-    fn pass_hidden_reverse(&mut self, count: usize) {
-        if let Some(gap) = gap_here(&self.inner, &self.coverage, count) {
-            self.inner.pass_reverse(gap.older_from, gap.start);
-        }
     }
 
     fn is_before_lower(&self) -> bool {

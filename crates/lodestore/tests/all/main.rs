@@ -29,6 +29,7 @@ mod pacing;
 mod compactions;
 mod panics;
 mod pending;
+mod disorder;
 mod log_read_twice;
 mod recovery;
 mod rot;
