@@ -177,7 +177,7 @@ fn try_open_read_only(directory: &Path, options: Options) -> Result<(Arc<Engine>
 /// that is being read would seem to end there.
 ///
 /// # Errors
-/// `Missing` if what was read since `first_live` was so is not all that there was.
+/// `Missing` if the log does not begin at `first_live` any more.
 fn check_log_kept(fs: &Arc<dyn Fs>, directory: &Path, first_live: u64) -> Result<()> {
     let now = manifest::recover(fs, directory)?.state.oldest_log_number().unwrap_or(0);
     if now == first_live {
