@@ -1,6 +1,7 @@
-//! The new directory: tables taken over, rewritten or merged, one segment of
-//! the log, a first manifest.
+//! The new directory: tables taken over or rewritten and one segment of the log, or all
+//! of these merged; a first manifest.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::batch::{FamilyId, WriteBatch};
@@ -14,12 +15,14 @@ use crate::db;
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::inspect::TableFile;
-use crate::key::{FileId, Kind, SequenceNumber, Trailer};
+use crate::key::{FileId, Kind, SequenceNumber, Trailer, trailer};
+use crate::memtable::Memtable;
 use crate::merge::{MergeCursor, Source};
 use crate::options::{LevelPlace, Options};
 use crate::range_deletes::Fragments;
 use crate::record::Failure;
 use crate::scheduler::{system_random_u128, system_unix_seconds};
+use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::meta::TableMeta;
 use crate::table::{TableBuilder, TableFamily, TableSettings, salvage};
@@ -63,11 +66,16 @@ pub(super) fn write(
     };
     let next_number = AtomicU64::new(next + 1);
     let rebuild = Rebuild { damaged, target, options, next_number };
+    let log_number = rebuild.number();
+    state.families.values_mut().for_each(|family| family.log_number = log_number);
+    state.durable_log = DurableLog::default();
     match damaged.guide.is_exact() {
-        true => rebuild.take_over(&mut state)?,
+        true => {
+            rebuild.take_over(&mut state)?;
+            rebuild.write_log(log_number, &mut state, &identity)?;
+        }
         false => rebuild.merge(&mut state)?,
     }
-    rebuild.write_log(&mut state, &identity)?;
     state.next_file_number = rebuild.number();
     let fs = &options.fs;
     let synced = fs.sync_directory(target);
@@ -133,9 +141,11 @@ impl Rebuild<'_> {
         Ok(NewTable::begin(number, system_unix_seconds(), builder))
     }
 
-    /// Merges all tables of each family into one level: their order is not
-    /// known, but that of their entries is.
+    /// Merges all tables of each family, and what the log has, into one level: their
+    /// order is not known, but that of their entries is. What the log has may be in
+    /// tables already.
     fn merge(&self, state: &mut State) -> Result<()> {
+        let logged = self.logged(state)?;
         for (&id, family) in &mut state.families {
             let descriptor = family.descriptor.clone();
             let of_family = self.damaged.tables.list.iter().filter(|table| table.family == id);
@@ -153,7 +163,7 @@ impl Rebuild<'_> {
                 };
                 sources.push(self.open(&path, &meta, &descriptor)?);
             }
-            for meta in self.merge_family(&sources, &descriptor)? {
+            for meta in self.merge_family(&sources, logged.get(&id), &descriptor)? {
                 family.tables.insert(meta.number, (BOTTOM, meta));
             }
             for path in temporary {
@@ -164,6 +174,30 @@ impl Rebuild<'_> {
         Ok(())
     }
 
+    /// What the log has of each family.
+    fn logged(&self, state: &State) -> Result<BTreeMap<u32, Arc<Memtable>>> {
+        let (mut logged, mut writers) = (BTreeMap::new(), BTreeMap::new());
+        for FamilyId(id) in &self.damaged.log.families {
+            let FamilyDescriptor { name, comparator, .. } = &state.families[id].descriptor;
+            let order = order_of(name, comparator, self.options)?;
+            let (memtable, writer) = Memtable::new(order, &Account::unlimited());
+            logged.insert(*id, memtable);
+            writers.insert(*id, writer);
+        }
+        self.damaged.log.visit(
+            &mut |sequence, family, kind, key, value| {
+                let writer = writers.get_mut(&family.0).expect("its families were counted");
+                match kind {
+                    Kind::RangeDelete => writer.delete_range(key, value, sequence),
+                    _ => writer.insert(key, trailer(sequence, kind), value),
+                }
+                Ok(())
+            },
+            &mut |_| {},
+        )?;
+        Ok(logged)
+    }
+
     fn open(&self, path: &Path, meta: &TableMeta, family: &FamilyDescriptor) -> Result<TableFile> {
         let file = self.options.fs.open(path).map_err(|error| Error::io(path, "open", error))?;
         TableFile::of(file, path, meta, order_of(&family.name, &family.comparator, self.options)?)
@@ -172,12 +206,15 @@ impl Rebuild<'_> {
     fn merge_family(
         &self,
         tables: &[TableFile],
+        logged: Option<&Arc<Memtable>>,
         family: &FamilyDescriptor,
     ) -> Result<Vec<TableMeta>> {
         let order = order_of(&family.name, &family.comparator, self.options)?;
         let deletes = tables.iter().flat_map(|table| table.fragments().deletes());
+        let deletes = deletes.chain(logged.iter().flat_map(|log| log.range_deletes().deletes()));
         let deletes = Fragments::build(&order, deletes, &[]);
         let cursors = tables.iter().map(|table| Source::Table(Box::new(table.cursor())));
+        let cursors = cursors.chain(logged.iter().map(|log| Source::Memtable(log.cursor())));
         let merged = MergeCursor::new(cursors.collect(), order.clone());
         let begin = || self.begin_table(family, BOTTOM);
         let options = self.options.family_options(&family.name);
@@ -190,10 +227,7 @@ impl Rebuild<'_> {
     }
 
     /// Writes the entries of the log that no table holds to one new segment.
-    fn write_log(&self, state: &mut State, identity: &ManifestIdentity) -> Result<()> {
-        let number = self.number();
-        state.families.values_mut().for_each(|family| family.log_number = number);
-        state.durable_log = DurableLog::default();
+    fn write_log(&self, number: u64, state: &mut State, identity: &ManifestIdentity) -> Result<()> {
         if self.damaged.log.entries == 0 {
             return Ok(());
         }
@@ -267,8 +301,9 @@ impl Batches {
     }
 }
 
-/// A merged cursor without what several tables hold: a table and the one that
-/// it was compacted into may both be there. Forwards only.
+/// A merged cursor without what several sources hold: a table and the one that
+/// it was compacted into may both be there, and so may a table and its log. Forwards
+/// only.
 struct Distinct {
     cursor: MergeCursor,
     key: Vec<u8>,

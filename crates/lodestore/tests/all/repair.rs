@@ -1,7 +1,8 @@
 //! Repair of our own databases, where what is left says less than it seems to.
 
+use lodestore::fs::read_all;
 use lodestore::repair::Repair;
-use lodestore::{Db, Error, Fs, IngestOptions, MemFs, Options, TableWriter, WriteOptions};
+use lodestore::{AddU64, Db, Error, Fs, IngestOptions, MemFs, Options, TableWriter, WriteOptions};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,5 +38,43 @@ fn what_was_in_memory_while_tables_were_ingested_is_kept() -> Result<(), Error> 
     let db = Db::open("repaired", options)?;
     assert_eq!(db.get(b"kept")?.as_deref(), Some(&b"in memory"[..]));
     assert!(db.get(b"a")?.is_some_and(|value| value.starts_with(b"ingested")));
+    Ok(())
+}
+
+/// The manifest is gone, and from the log the record that tells that a table has all
+/// before it: what is in both is there once.
+#[test]
+fn what_is_in_a_table_and_in_a_log_without_its_end_is_there_once() -> Result<(), Error> {
+    let fs = Arc::new(MemFs::new());
+    let mut options = Options { create_if_missing: true, fs: fs.clone(), ..Options::default() };
+    options.family.merge_operator = Some(Arc::new(AddU64));
+    let db = Db::open("damaged", options.clone())?;
+    // It needs the log.
+    let other = db.create_family("other", options.family.clone())?;
+    other.put(b"kept", b"in the log")?;
+    db.merge(b"count", &1_u64.to_le_bytes())?;
+    db.put(b"last", b"in a table")?;
+    db.flush()?;
+    let disk = fs.kill();
+    let directory = Path::new("damaged");
+    for name in disk.list(directory).expect("it is there") {
+        let path = directory.join(&name);
+        if name.starts_with("MANIFEST") {
+            disk.remove(&path).expect("it is there");
+        } else if name == "000003.wal" {
+            let mut bytes = read_all(&disk, &path).expect("it is there");
+            let at = bytes.windows(10).position(|at| at == b"in a table").expect("it is there");
+            bytes[at] ^= 1;
+            disk.create(&path).and_then(|mut file| file.append(&bytes)).expect("there is room");
+        }
+    }
+    let options = Options { fs: Arc::new(disk), ..options };
+    Repair::read(directory, &options)?.write_to("repaired")?;
+    let db = Db::open("repaired", options)?;
+    db.verify()?;
+    assert_eq!(db.get(b"count")?.as_deref(), Some(&1_u64.to_le_bytes()[..]));
+    assert_eq!(db.get(b"last")?.as_deref(), Some(&b"in a table"[..]));
+    let other = db.family("family-1").expect("only the log knows of it");
+    assert_eq!(other.get(b"kept")?.as_deref(), Some(&b"in the log"[..]));
     Ok(())
 }
