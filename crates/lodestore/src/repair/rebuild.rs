@@ -219,7 +219,7 @@ impl Rebuild<'_> {
         let begin = || self.begin_table(family, BOTTOM);
         let options = self.options.family_options(&family.name);
         let outputs = Outputs::new(&begin, options.table_bytes, Grandparents::default(), order);
-        // What deletes is kept: the log may still hold what it deletes.
+        // Nothing lies below that could be deleted; yet what is found is kept.
         let mut retain = Retain::new(Vec::new(), Below::Unknown, deletes);
         let mut cursor = Distinct { cursor: merged, key: Vec::new() };
         let (tables, _) = write_tables(&mut cursor, &mut retain, None, outputs)?;
