@@ -238,7 +238,7 @@ impl VisibleCursor {
 
     #[inline]
     fn walk_forward(&mut self, mut skipping: bool, run: &mut Run) {
-        let mut hidden = 0;
+        let mut hidden = 0_usize;
         while self.inner.valid() {
             if skipping && self.is_at_key() {
                 self.pass_forward(run, true);
@@ -259,8 +259,10 @@ impl VisibleCursor {
                 Ok(true) => {
                     hidden += 1;
                     self.pass_forward(run, false);
-                    if let Err(error) = self.pass_hidden(hidden, Direction::Forward) {
-                        return self.fail(error);
+                    if hidden.is_multiple_of(HIDDEN_STEPS_MAX)
+                        && !self.pass_hidden(Direction::Forward)
+                    {
+                        return;
                     }
                     continue;
                 }
@@ -293,15 +295,26 @@ impl VisibleCursor {
         }
     }
 
-    /// After `count` hidden entries, or keys that do not exist: passes over the rest of
-    /// the range that is deleted here, if one is.
-    ///
+    /// Passes over the rest of the range that is deleted here, if one is. False if the
+    /// walk fails.
+    #[cold]
+    #[inline(never)]
+    fn pass_hidden(&mut self, direction: Direction) -> bool {
+        let passed = self.jump(direction);
+        if let Err(error) = passed {
+            self.fail(error);
+            return false;
+        }
+        true
+    }
+
     /// # Errors
-    /// `InvalidArgument` if the walk has come back to where it did this before: no table
-    /// is searched for entries out of order, and seeks in such a one may go in circles.
-    fn pass_hidden(&mut self, count: usize, direction: Direction) -> Result<()> {
-        let is_time = count.is_multiple_of(HIDDEN_STEPS_MAX) && self.inner.valid();
-        let Some(coverage) = self.coverage.as_ref().filter(|_| is_time) else { return Ok(()) };
+    /// `InvalidArgument` if the walk has come back to where it jumped before: no table is
+    /// searched for entries out of order, and seeks in such a one may go in circles.
+    fn jump(&mut self, direction: Direction) -> Result<()> {
+        let Some(coverage) = self.coverage.as_ref().filter(|_| self.inner.valid()) else {
+            return Ok(());
+        };
         let here = (self.inner.user_key(), self.inner.trailer());
         let Some(gap) = coverage.gap(here.0) else { return Ok(()) };
         if let Some((key, trailer)) = &self.jumped {

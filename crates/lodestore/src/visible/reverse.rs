@@ -6,7 +6,7 @@ use crate::gaps::Direction;
 use crate::key::{Kind, kind_of, sequence_of};
 
 use super::passing::Run;
-use super::{Place, VisibleCursor, unreadable_kind};
+use super::{HIDDEN_STEPS_MAX, Place, VisibleCursor, unreadable_kind};
 
 impl VisibleCursor {
     /// From where the inner cursor is, finds the key before that exists.
@@ -19,7 +19,7 @@ impl VisibleCursor {
     }
 
     fn walk_reverse(&mut self, run: &mut Run) {
-        let mut absent = 0;
+        let mut absent = 0_usize;
         while self.inner.valid() {
             if self.is_before_lower() {
                 return self.stop();
@@ -28,8 +28,8 @@ impl VisibleCursor {
                 return;
             }
             absent += 1;
-            if let Err(error) = self.pass_hidden(absent, Direction::Reverse) {
-                return self.fail(error);
+            if absent.is_multiple_of(HIDDEN_STEPS_MAX) && !self.pass_hidden(Direction::Reverse) {
+                return;
             }
             self.pass_reverse(run);
         }
