@@ -295,19 +295,15 @@ impl VisibleCursor {
         }
     }
 
-    /// Passes over the rest of the range that is deleted here, if one is. False if the
-    /// walk fails.
+    /// [`VisibleCursor::jump`], seldom. False if the walk has failed.
     #[cold]
     #[inline(never)]
     fn pass_hidden(&mut self, direction: Direction) -> bool {
-        let passed = self.jump(direction);
-        if let Err(error) = passed {
-            self.fail(error);
-            return false;
-        }
-        true
+        self.jump(direction).map_err(|error| self.fail(error)).is_ok()
     }
 
+    /// Brings the older sources to the end of the range that is deleted here, if one is.
+    ///
     /// # Errors
     /// `InvalidArgument` if the walk has come back to where it jumped before: no table is
     /// searched for entries out of order, and seeks in such a one may go in circles.

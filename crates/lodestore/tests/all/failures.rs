@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+const EMFILE: i32 = 24;
 const ENOSPC: i32 = 28;
 const ROOT: &str = "/failures";
 
@@ -244,7 +245,6 @@ fn synced_writes_work_after_resuming_with_nothing_in_memory() {
 /// Without file descriptors, a database is not taken for missing.
 #[test]
 fn a_directory_that_cannot_be_listed_is_no_missing_database() {
-    const EMFILE: i32 = 24;
     let disk = Disk::new();
     disk.open().put(b"key", b"value").expect("written");
     let options = Options { create_if_missing: false, ..disk.options() };
@@ -399,7 +399,6 @@ fn power_loss_during_resume_splits_no_batch() {
 /// by themselves, and all is there that was acknowledged.
 #[test]
 fn a_directory_that_could_not_be_opened_is_synced_later() {
-    const EMFILE: i32 = 24;
     for nth in 1..=3 {
         let disk = Disk::new();
         let db = disk.open();
@@ -548,7 +547,6 @@ fn a_directory_below_one_that_may_not_be_read_can_be_used_if_it_is_there() {
 /// is newer.
 #[test]
 fn what_is_deleted_after_a_failed_ingest_stays_deleted() {
-    const EMFILE: i32 = 24;
     let mut found = 0;
     for nth in 1..=3 {
         let disk = Disk::new();
