@@ -241,14 +241,14 @@ impl OsWriter {
     }
 
     /// Sees to it that blocks up to `end` have been written before, and some more, so
-    /// that syncing what comes there changes no metadata. Of a mapped file, which has its
-    /// length already.
+    /// that syncing what comes there changes no metadata. Of a file that may be longer than
+    /// its contents, also behind the room that was asked for: short records that are each
+    /// synced take a block each, and come there long before their memtable is full.
     fn fill(&mut self, end: u64) {
-        let Some(mapping) = &self.mapping else { return };
-        if end <= self.filled_bytes || end > mapping.limit() {
+        if end <= self.filled_bytes || self.mapping.is_none() {
             return;
         }
-        let filled_bytes = end.next_multiple_of(FILLED_BYTES).min(mapping.limit());
+        let filled_bytes = end.next_multiple_of(FILLED_BYTES);
         let zeros = vec![0; (filled_bytes - self.position) as usize];
         // Where this does not work, the write that follows will tell.
         if self.file.write_all_at(&zeros, self.position).is_ok() {
@@ -269,8 +269,10 @@ impl OsWriter {
                     done += count;
                     self.position += count as u64;
                 }
+                // Behind the mapped part.
+                Ok(_) => break,
                 // `write(2)` will tell what is wrong, if anything is.
-                Ok(_) | Err(_) => self.mapping = None,
+                Err(_) => self.mapping = None,
             }
         }
         done

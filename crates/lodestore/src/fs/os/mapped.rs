@@ -47,11 +47,6 @@ impl Mapping {
         STEADY_FILE_SYSTEMS.contains(&magic).then_some(mapping)
     }
 
-    /// Up to where the file has a block for each byte.
-    pub(super) fn limit(&self) -> u64 {
-        self.limit
-    }
-
     /// Copies the first of `bytes` to `position`. Gives how many were copied:
     /// none from the end of the mapped part on.
     ///

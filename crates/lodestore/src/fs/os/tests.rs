@@ -283,7 +283,12 @@ fn mapped_appends_are_in_the_file() {
             file.sync().unwrap();
         }
     }
-    assert_eq!(OsFs.length(&path).unwrap(), expected.len() as u64);
+    let there = read_all(&OsFs, &path).unwrap();
+    assert!(
+        there[expected.len()..].iter().all(|byte| *byte == 0),
+        "zeros behind what was appended"
+    );
+    assert!(there.len() - expected.len() < FILLED_BYTES as usize);
     file.truncate(900_000).unwrap();
     file.append(b"end").unwrap();
     file.close().unwrap();
@@ -301,6 +306,33 @@ fn mapped_appends_are_in_the_file() {
     file.close().unwrap();
     expected[..5].copy_from_slice(b"again");
     assert!(read_all(&OsFs, &path).unwrap() == expected, "an overwritten file keeps the rest");
+}
+
+/// A file that outgrows its room by short appends, each synced, gets longer once in many of
+/// them, so that most syncs have no length to write; what is copied between two syncs is
+/// there, too.
+#[test]
+fn behind_its_room_a_file_grows_in_steps() {
+    let directory = TestDirectory::new();
+    let path = directory.file("log");
+    let room_bytes = 64 << 10;
+    let mut file = OsFs.create(&path).unwrap();
+    file.preallocate_mapped(room_bytes).unwrap();
+    let mut expected = Vec::new();
+    let mut lengths = std::collections::BTreeSet::new();
+    for i in 0..200_u8 {
+        for part in [&[i; 4000][..], &[i; 96][..]] {
+            file.append(part).unwrap();
+            expected.extend_from_slice(part);
+        }
+        file.sync().unwrap();
+        lengths.insert(OsFs.length(&path).unwrap());
+    }
+    let steps = (expected.len() as u64).div_ceil(FILLED_BYTES);
+    // Where files are not mapped, nothing is asked for ahead.
+    let is_mapped = Mapping::new(&File::open(&path).unwrap(), room_bytes, 0).is_some();
+    assert!(!is_mapped || lengths.len() as u64 <= steps + 1, "{lengths:?}");
+    assert!(read_all(&OsFs, &path).unwrap().starts_with(&expected));
 }
 
 /// A file of a former life whose pages the page cache does not have is written over as
