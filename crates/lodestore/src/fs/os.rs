@@ -49,6 +49,11 @@ const COPIED_BYTES_MAX: usize = 8 << 10;
 /// in 64 pays for it. Longer fillings are no faster on the whole, and are seen.
 const FILLED_BYTES: u64 = 256 << 10;
 
+/// Before longer appends nothing is filled: their own syncs change metadata anyway, and few
+/// of them would follow into what is filled. (Synced batches of 35 kB are 1.33 times as
+/// fast with zeros before them, of 120 kB as fast, of 1 MB 1.05 times as fast without.)
+const FILLED_BEFORE_BYTES_MAX: usize = 128 << 10;
+
 /// The file system of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsFs;
@@ -234,8 +239,9 @@ impl OsWriter {
     #[inline]
     fn fill_after_sync(&mut self, length: usize) -> bool {
         let is_synced = std::mem::take(&mut self.is_synced);
-        if is_synced {
-            self.fill(self.position + length as u64);
+        let end = self.position + length as u64;
+        if is_synced && length <= FILLED_BEFORE_BYTES_MAX && end > self.filled_bytes {
+            self.fill(end);
         }
         is_synced
     }
@@ -245,7 +251,7 @@ impl OsWriter {
     /// its contents, also behind the room that was asked for: short records that are each
     /// synced take a block each, and come there long before their memtable is full.
     fn fill(&mut self, end: u64) {
-        if end <= self.filled_bytes || self.mapping.is_none() {
+        if self.mapping.is_none() {
             return;
         }
         let filled_bytes = end.next_multiple_of(FILLED_BYTES);
