@@ -49,6 +49,10 @@ const COPIED_BYTES_MAX: usize = 8 << 10;
 /// in 64 pays for it. Longer fillings are no faster on the whole, and are seen.
 const FILLED_BYTES: u64 = 256 << 10;
 
+/// A mapped file whose room was too little gets an eighth more at a time, at most this: a
+/// log has more bytes than its memtable where entries are short or synced one by one.
+const ADDED_BYTES_MAX: u64 = 2 << 20;
+
 /// Before longer appends nothing is filled: their own syncs change metadata anyway, and few
 /// of them would follow into what is filled. (Synced batches of 35 kB are 1.33 times as
 /// fast with zeros before them, of 120 kB as fast, of 1 MB 1.05 times as fast without.)
@@ -247,18 +251,30 @@ impl OsWriter {
     }
 
     /// Sees to it that blocks up to `end` have been written before, and some more, so
-    /// that syncing what comes there changes no metadata. Of a file that may be longer than
-    /// its contents, also behind the room that was asked for: short records that are each
-    /// synced take a block each, and come there long before their memtable is full.
+    /// that syncing what comes there changes no metadata. Of a mapped file, which has its
+    /// length already.
     fn fill(&mut self, end: u64) {
-        if self.mapping.is_none() {
-            return;
+        if self.mapping.as_ref().is_some_and(|mapping| end > mapping.limit()) {
+            self.add_room();
         }
-        let filled_bytes = end.next_multiple_of(FILLED_BYTES);
+        let Some(mapping) = &self.mapping else { return };
+        let filled_bytes = end.next_multiple_of(FILLED_BYTES).min(mapping.limit());
         let zeros = vec![0; (filled_bytes - self.position) as usize];
         // Where this does not work, the write that follows will tell.
         if self.file.write_all_at(&zeros, self.position).is_ok() {
             self.filled_bytes = filled_bytes;
+        }
+    }
+
+    /// Gives the mapped file more blocks, or ends its mapping.
+    #[cold]
+    fn add_room(&mut self) {
+        let added_bytes = (self.position / 8).clamp(FILLED_BYTES, ADDED_BYTES_MAX);
+        let length = (self.position + added_bytes).next_multiple_of(FILLED_BYTES);
+        match (allocate(&self.file, FallocateFlags::empty(), length), &mut self.mapping) {
+            (Ok(true), Some(mapping)) => mapping.extend(length),
+            // `write(2)` will tell what is wrong, if anything is.
+            _ => self.mapping = None,
         }
     }
 
@@ -271,12 +287,11 @@ impl OsWriter {
                 break;
             }
             match mapping.copy(&self.file, self.position, &bytes[done..]) {
-                Ok(count) if count > 0 => {
+                Ok(0) => self.add_room(),
+                Ok(count) => {
                     done += count;
                     self.position += count as u64;
                 }
-                // Behind the mapped part.
-                Ok(_) => break,
                 // `write(2)` will tell what is wrong, if anything is.
                 Err(_) => self.mapping = None,
             }

@@ -47,6 +47,16 @@ impl Mapping {
         STEADY_FILE_SYSTEMS.contains(&magic).then_some(mapping)
     }
 
+    /// Up to where the file has a block for each byte.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Says that the file is `length` bytes long now, and has a block for each of them.
+    pub(super) fn extend(&mut self, length: u64) {
+        self.limit = length;
+    }
+
     /// Copies the first of `bytes` to `position`. Gives how many were copied:
     /// none from the end of the mapped part on.
     ///
