@@ -20,7 +20,7 @@ pub enum Silence {
     /// open removes it.
     Leftover,
     /// There is another way, which was taken: a copy for a link, writing
-    /// without room ahead.
+    /// without room or zeros ahead.
     OtherWay,
     /// It was tried again, as what may pass by itself is in the background, and
     /// where a descriptor can be freed.
@@ -45,6 +45,9 @@ impl Silence {
         // looks like any edit; one that changes families or tables and is lost
         // is found by whoever judges what the database holds.
         let is_witness = line.contains("/MANIFEST-") && (passes || line.contains(", 24, "));
+        // No record and no header of the log begins with so many: these are written ahead of
+        // what follows a sync, which goes to the same place and would tell.
+        let is_zeros = line.contains(r#".wal>, "\0\0\0\0\0\0\0\0"#);
         match call {
             _ if marks % 2 == 1 => Some(Silence::Closing),
             _ if line.contains(".tmp") || line.contains("/OPTIONS-") => Some(Silence::OptionsFile),
@@ -54,6 +57,7 @@ impl Silence {
             "pread64" => Some(Silence::ReadAgain),
             "pwrite64" if is_witness => Some(Silence::Witness),
             "unlink" | "unlinkat" => Some(Silence::Leftover),
+            "pwrite64" if is_zeros => Some(Silence::OtherWay),
             "link" | "linkat" | "fallocate" => Some(Silence::OtherWay),
             _ => None,
         }
@@ -87,5 +91,16 @@ mod tests {
         assert_eq!(of(0), None);
         assert_eq!(of(1), Some(Silence::Closing));
         assert_eq!(of(2), None);
+    }
+
+    /// What is written ahead into the log may fail in silence, a record may not.
+    #[test]
+    fn zeros_are_no_record() {
+        let of = |bytes: &str| {
+            let line = format!(r#"pwrite64(7</db/000003.wal>, "{bytes}", 32, 4096) = -1 EIO"#);
+            Silence::of(Thread::Main, After::Resume, &line, &line)
+        };
+        assert_eq!(of(r"\0\0\0\0\0\0\0\0\0"), Some(Silence::OtherWay));
+        assert_eq!(of(r"\0\0\0\6\0\0\0\0\0"), None);
     }
 }
