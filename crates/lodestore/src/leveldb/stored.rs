@@ -9,7 +9,9 @@
 
 use std::io::Read;
 
+use crate::lz4;
 use crate::snappy;
+use crate::unpack;
 
 use super::{Checked, masked_crc32c};
 
@@ -65,7 +67,7 @@ pub(crate) fn open_unchecked(stored: &[u8], raw: &mut Vec<u8>) -> Checked<()> {
         Codec::Snappy => decode_snappy(payload, raw, bytes_max)?,
         Codec::Zstd => read(zstd::stream::read::Decoder::new(payload).ok(), raw, bytes_max)?,
         Codec::Zlib => zlib_or_lz4(payload, raw, bytes_max)?,
-        Codec::Lz4 => lz4(payload, raw, bytes_max)?,
+        Codec::Lz4 => decode_lz4(payload, raw, bytes_max)?,
         Codec::Deflate => read(Some(flate2::read::DeflateDecoder::new(payload)), raw, bytes_max)?,
     }
     Ok(())
@@ -109,32 +111,28 @@ fn zlib_or_lz4(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<(
     let found = read(Some(flate2::read::ZlibDecoder::new(payload)), raw, bytes_max);
     if found.is_err() {
         raw.clear();
-        return lz4(payload, raw, bytes_max).or(found);
+        return decode_lz4(payload, raw, bytes_max).or(found);
     }
     found
 }
 
-fn lz4(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
+fn decode_lz4(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
     let wrong = "a block that LZ4 cannot decompress";
     let (length, packed) = payload.split_first_chunk().ok_or(wrong)?;
     let length = u32::from_le_bytes(*length) as usize;
     if length > bytes_max {
         return Err("a block that claims to be far longer than what is stored");
     }
-    raw.resize(length, 0);
-    let found = lz4_flex::block::decompress_into(packed, raw).map_err(|_| wrong)?;
-    if found == length { Ok(()) } else { Err(wrong) }
+    unpack::owned(length, raw, |room| lz4::decode(packed, room)).ok_or(wrong)
 }
 
 fn decode_snappy(payload: &[u8], raw: &mut Vec<u8>, bytes_max: usize) -> Checked<()> {
     let wrong = "a block that Snappy cannot decompress";
-    let length = snap::raw::decompress_len(payload).map_err(|_| wrong)?;
+    let (length, elements) = snappy::content_bytes(payload).ok_or(wrong)?;
     if length > bytes_max {
         return Err("a block that claims to be far longer than what is stored");
     }
-    raw.resize(length, 0);
-    let found = snap::raw::Decoder::new().decompress(payload, raw).map_err(|_| wrong)?;
-    if found == length { Ok(()) } else { Err(wrong) }
+    unpack::owned(length, raw, |room| snappy::decode(elements, room)).ok_or(wrong)
 }
 
 /// Reads `decoder` to its end, but no further than `bytes_max`.

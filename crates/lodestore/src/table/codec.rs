@@ -19,8 +19,10 @@ use crate::coding::{Reader, put_varint};
 use crate::cursor::StoredBlock;
 use crate::error::Undecodable;
 use crate::key::FileId;
+use crate::lz4;
 use crate::snappy;
 use crate::sync::Arc;
+use crate::unpack;
 
 use super::dictionary::Dictionary;
 use super::layout::SLACK_BYTES;
@@ -283,10 +285,11 @@ fn check(stored: &[u8], id: FileId, offset: u64) -> Checked<&[u8], Undecodable> 
 }
 
 fn with_slack(payload: &[u8]) -> Arc<[u8]> {
-    let mut block = zeroed(payload.len() + SLACK_BYTES);
-    let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
-    bytes[..payload.len()].copy_from_slice(payload);
-    block
+    let copied = unpack::shared(payload.len(), |mut room| {
+        room.literal(payload, payload.len())?;
+        Some(room)
+    });
+    copied.expect("there is room for as much")
 }
 
 /// A shared slice of zeros, made without a second copy.
@@ -310,30 +313,34 @@ fn decompress(
         let what = format!("{} bytes claim to be {raw_bytes} decompressed", compressed.len());
         return Err(what.into());
     }
-    let mut block = zeroed(raw_bytes as usize + SLACK_BYTES);
-    let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
-    let out = &mut bytes[..raw_bytes as usize];
-    let length = match kind {
-        TYPE_SNAPPY => SNAPPY.with_borrow_mut(|d| d.decompress(compressed, out)).map_err(text),
-        TYPE_LZ4 => lz4_flex::block::decompress_into(compressed, out).map_err(text),
-        _ => decompress_zstd(compressed, out, dictionary),
-    }?;
-    if length as u64 != raw_bytes {
-        return Err(format!("block of {length} bytes, but {raw_bytes} were claimed").into());
+    let raw_bytes = raw_bytes as usize;
+    let does_not = || "block does not decompress".into();
+    match kind {
+        TYPE_SNAPPY => {
+            let claim = snappy::content_bytes(compressed).ok_or_else(does_not)?;
+            if claim.0 != raw_bytes {
+                return Err(
+                    format!("block of {} bytes, but {raw_bytes} were claimed", claim.0).into()
+                );
+            }
+            unpack::shared(raw_bytes, |room| snappy::decode(claim.1, room)).ok_or_else(does_not)
+        }
+        TYPE_LZ4 => {
+            unpack::shared(raw_bytes, |room| lz4::decode(compressed, room)).ok_or_else(does_not)
+        }
+        _ => decompress_zstd(compressed, raw_bytes, dictionary),
     }
-    Ok(block)
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    format!("block does not decompress: {error}")
 }
 
 fn decompress_zstd(
     compressed: &[u8],
-    out: &mut [u8],
+    raw_bytes: usize,
     dictionary: Option<&Dictionary>,
-) -> Checked<usize, String> {
-    ZSTD.with_borrow_mut(|slot| {
+) -> Checked<Arc<[u8]>, Undecodable> {
+    let mut block = zeroed(raw_bytes + SLACK_BYTES);
+    let bytes = Arc::get_mut(&mut block).expect("a new Arc has one owner");
+    let out = &mut bytes[..raw_bytes];
+    let length = ZSTD.with_borrow_mut(|slot| {
         let context = match slot {
             Some(context) => context,
             None => slot.insert(DCtx::try_create().ok_or("no memory to decompress a block")?),
@@ -344,14 +351,19 @@ fn decompress_zstd(
             }
             None => context.decompress(out, compressed),
         };
-        length.map_err(|code| text(zstd_safe::get_error_name(code)))
-    })
+        length.map_err(|code| {
+            format!("block does not decompress: {}", zstd_safe::get_error_name(code))
+        })
+    })?;
+    if length != raw_bytes {
+        return Err(format!("block of {length} bytes, but {raw_bytes} were claimed").into());
+    }
+    Ok(block)
 }
 
 thread_local! {
     // A Zstd context is 150 KB and takes longer to make than a block to read.
     static ZSTD: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
-    static SNAPPY: RefCell<snap::raw::Decoder> = RefCell::new(snap::raw::Decoder::new());
 }
 
 #[cfg(test)]

@@ -26,17 +26,19 @@
 //! 8 one kind, 16 no user key twice, 32 no tombstone, 64 wide offsets.
 //!
 //! In memory a block has [`SLACK_BYTES`] bytes of no meaning behind it, so
-//! that eight bytes can be loaded from any position within.
+//! that eight bytes can be loaded from any position within, and decoders may
+//! write a step too much.
 
 use std::cmp::Ordering;
 
 use crate::error::Undecodable;
 use crate::key::{KeyOrder, Kind, SEQUENCE_MAX, SequenceNumber, Trailer, head};
+use crate::unpack;
 
 use super::Checked;
 
 pub(super) const BLOCK_HEADER_BYTES: usize = 28;
-pub(super) const SLACK_BYTES: usize = 16;
+pub(super) const SLACK_BYTES: usize = unpack::SLACK_BYTES;
 pub(super) const HEAD_BYTES_MAX: usize = 8;
 /// Fewer zeros than this may stand behind the values.
 const FILL_BYTES_END: usize = 4096;

@@ -443,3 +443,29 @@ fn a_window_does_not_touch_what_was_synced() {
     file.append(b"copied").unwrap();
     assert!(!is_first_page_cached(&looked_at));
 }
+
+/// A file that belongs to somebody else is read, too, though only its owner may ask not to
+/// have the time noted.
+#[cfg(target_os = "linux")]
+#[test]
+fn files_of_others_are_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = TestDirectory::new();
+    let path = directory.file("theirs");
+    std::fs::write(&path, b"content").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let read = std::thread::spawn(move || {
+        const NOBODY: libc::uid_t = 65_534;
+        // SAFETY: changes as whom this thread, and no other, meets the file system, if it
+        // has the right to; the second call changes nothing, and says who that is now.
+        let (_, now) = unsafe { (libc::setfsuid(NOBODY), libc::setfsuid(libc::uid_t::MAX)) };
+        let mut found = [0; 7];
+        let file = OsFs.open(&path).unwrap();
+        read_full_at(&*file, 0, &mut found).unwrap();
+        let asked = OpenOptions::new().read(true).custom_flags(NO_ACCESS_TIMES).open(&path);
+        (found, now as libc::uid_t == NOBODY, asked.is_err())
+    });
+    let (found, is_nobody, is_refused) = read.join().unwrap();
+    assert_eq!(&found, b"content");
+    assert!(is_refused || !is_nobody, "only the owner may ask");
+}
