@@ -111,10 +111,10 @@ impl<'r> Room<'r> {
         self.bytes.len() - SLACK_BYTES - self.filled
     }
 
-    /// Where the next byte goes.
+    /// Where the next byte goes; what is before it may be read from there, too.
     #[inline(always)]
     fn end(&mut self) -> *mut MaybeUninit<u8> {
-        self.bytes[self.filled..].as_mut_ptr()
+        self.bytes.as_mut_ptr().wrapping_add(self.filled)
     }
 }
 
@@ -147,11 +147,11 @@ fn repeat(
     }
     // A multiple of the distance is a distance, too, for those that are now that far behind.
     let far = distance * NEAR_BYTES.div_ceil(distance);
-    let (to, rest) = (&mut bytes[filled + first..], count - first);
-    assert!(rest == 0 || (far <= filled + first && rest + SLACK_BYTES <= to.len()));
+    let (filled, rest) = (filled + first, count - first);
     if rest > 0 {
+        assert!(far <= filled && filled + rest + SLACK_BYTES <= bytes.len());
         // SAFETY: it was compared.
-        unsafe { copy_from(to.as_mut_ptr(), far, rest) };
+        unsafe { copy_from(bytes.as_mut_ptr().add(filled), far, rest) };
     }
     Some(())
 }
