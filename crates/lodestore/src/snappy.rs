@@ -19,6 +19,7 @@ pub(crate) use encoder::{Encoder, encoded_bytes_max};
 const LITERAL: u8 = 0;
 const COPY_1: u8 = 1;
 const COPY_2: u8 = 2;
+const COPY_4: u8 = 3;
 
 /// Longer literals have their length behind the tag.
 const LITERAL_BYTES_IN_TAG: usize = 60;

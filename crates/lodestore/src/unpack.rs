@@ -2,10 +2,10 @@
 //! which stand in the block, and of copies of content that is there already.
 //!
 //! Both are short, and a processor that cannot foresee how short waits at each branch on
-//! it: so up to 8, 16 or 64 bytes are copied as so many, and the next one writes over what
-//! was too much. Copies of more than 16 end where they end: what is read soon after it was
-//! written is at hand only if it was written as a whole, and the next copy often is of
-//! this one's end. A block may be anything: each is checked.
+//! it: so up to 16, 64 or 128 bytes are copied as so many, and the next one writes over
+//! what was too much. What is read soon after it was written is at hand only if it was
+//! written as a whole: so copies from nearby end where they end, since the next one often
+//! is of this one's end. A block may be anything: each is checked.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -17,7 +17,12 @@ pub(crate) const SLACK_BYTES: usize = 16;
 
 /// Literals of more than [`STEP_BYTES`] up to so many are copied as so many.
 const STRIDE_BYTES: usize = 64;
+/// And those of more, up to so many.
+const LONG_STRIDE_BYTES: usize = 128;
 const STEP_BYTES: usize = SLACK_BYTES;
+/// Copies of up to so many from at least as far back are as many steps, whatever their
+/// length.
+const FAR_BYTES: usize = 3 * STEP_BYTES;
 /// A step of copies from less than [`STEP_BYTES`] back.
 const NEAR_BYTES: usize = 8;
 
@@ -80,6 +85,14 @@ impl<'r> Room<'r> {
         } else if count <= STRIDE_BYTES && STRIDE_BYTES <= left && from.len() >= STRIDE_BYTES {
             // SAFETY: as above.
             unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), self.end(), STRIDE_BYTES) };
+        } else if count <= LONG_STRIDE_BYTES
+            && LONG_STRIDE_BYTES <= left
+            && from.len() >= LONG_STRIDE_BYTES
+        {
+            // SAFETY: as above.
+            unsafe {
+                ptr::copy_nonoverlapping(from.as_ptr().cast(), self.end(), LONG_STRIDE_BYTES);
+            }
         } else {
             add_literal(&mut self.bytes[self.filled..], left, from.get(..count)?)?;
         }
@@ -91,10 +104,14 @@ impl<'r> Room<'r> {
     /// they are too many.
     #[inline(always)]
     pub(crate) fn copy(&mut self, distance: usize, count: usize) -> Option<()> {
-        if distance > self.filled || count > self.left() {
+        let left = self.left();
+        if distance > self.filled || count > left {
             return None;
         }
-        if distance < NEAR_BYTES {
+        if count <= FAR_BYTES && FAR_BYTES <= distance && FAR_BYTES <= left {
+            // SAFETY: `distance` bytes are before the end, and so many behind it.
+            unsafe { copy_far(self.end(), distance) };
+        } else if distance < NEAR_BYTES {
             repeat(self.bytes, self.filled, distance, count)?;
         } else {
             // SAFETY: `distance` bytes are before the end, and `count` and the slack, which
@@ -154,6 +171,21 @@ fn repeat(
         unsafe { copy_from(bytes.as_mut_ptr().add(filled), far, rest) };
     }
     Some(())
+}
+
+/// Copies [`FAR_BYTES`] from `distance` before `to`.
+///
+/// # Safety
+/// `distance`, no less than that, bytes are before `to`, and that many behind.
+#[inline(always)]
+unsafe fn copy_far(to: *mut MaybeUninit<u8>, distance: usize) {
+    for at in (0..FAR_BYTES).step_by(STEP_BYTES) {
+        // SAFETY: the caller's; what is read is before `to`, and what is written is not.
+        unsafe {
+            let from = to.add(at).sub(distance).cast_const();
+            ptr::copy_nonoverlapping(from, to.add(at), STEP_BYTES);
+        }
+    }
 }
 
 /// Copies `count` bytes, or up to a step, from `distance` before `to`.

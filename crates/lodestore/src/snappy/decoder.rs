@@ -1,9 +1,11 @@
 //! Reading the format. A block may be anything: each element is checked.
 
+use std::hint::select_unpredictable;
+
 use crate::coding::Reader;
 use crate::unpack::Room;
 
-use super::{COPY_1, COPY_2, LITERAL, LITERAL_BYTES_IN_TAG};
+use super::{COPY_1, COPY_4, LITERAL, LITERAL_BYTES_IN_TAG};
 
 /// What `block` says how long its content is, and the elements behind; `None` if it says
 /// nothing. Whether that is true, [`decode`] finds out.
@@ -14,34 +16,34 @@ pub(crate) fn content_bytes(block: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// Adds what `elements` hold to `room`; `None` if they are none, or hold more.
+///
+/// Which of two short elements comes next, nobody can foresee: both are worked out, and one
+/// is taken.
 #[inline]
 pub(crate) fn decode<'r>(mut elements: &[u8], mut room: Room<'r>) -> Option<Room<'r>> {
     while let Some((&tag, rest)) = elements.split_first() {
         let size = usize::from(tag >> 2);
         let word = first_word(rest) as usize;
         let behind = match tag & 3 {
-            LITERAL if size < LITERAL_BYTES_IN_TAG => {
-                room.literal(rest, size + 1)?;
-                size + 1
-            }
             LITERAL => {
-                let length_bytes = size + 1 - LITERAL_BYTES_IN_TAG;
-                let length = (word & usize::MAX >> (usize::BITS as usize - 8 * length_bytes))
-                    .checked_add(1)?;
+                let length_bytes = (size + 1).saturating_sub(LITERAL_BYTES_IN_TAG);
+                let behind_tag = word as u64 & ((1 << (8 * length_bytes)) - 1);
+                let length = select_unpredictable(length_bytes == 0, size, behind_tag as usize);
+                let length = length.checked_add(1)?;
                 room.literal(rest.get(length_bytes..)?, length)?;
                 length_bytes + length
             }
-            COPY_1 => {
-                room.copy(size >> 3 << 8 | word & 0xff, 4 + (size & 7))?;
-                1
-            }
-            COPY_2 => {
-                room.copy(word & 0xffff, size + 1)?;
-                2
-            }
-            _ => {
+            COPY_4 => {
                 room.copy(word, size + 1)?;
                 4
+            }
+            kind => {
+                let is_short = kind == COPY_1;
+                let short = (size >> 3 << 8 | word & 0xff, 4 + (size & 7));
+                let (distance, count) =
+                    select_unpredictable(is_short, short, (word & 0xffff, size + 1));
+                room.copy(distance, count)?;
+                usize::from(kind)
             }
         };
         elements = rest.get(behind..)?;

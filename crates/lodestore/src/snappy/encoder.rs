@@ -19,11 +19,13 @@ const TABLE_BITS_MIN: u32 = 8;
 const MARGIN_BYTES: usize = 16;
 /// Literals of 17 bytes up to so many are copied as so many, whatever their length.
 const STRIDE_BYTES: usize = 64;
-/// After 2^5 places in a row without a match every second one is looked at, after half
-/// as many again every third, and so on: what does not compress is soon done with.
-const PATIENCE_BITS: u32 = 5;
-/// Large values are more of the same, so that a match that is passed over is met again;
-/// blocks of small ones are not, and would be longer by a seventh.
+/// After 2^7 places in a row without a match every second one is looked at, after half
+/// as many again every third, and so on: what does not compress is soon done with. The
+/// values of a block follow each other, and one that repeats within itself may begin with
+/// its own length of what was never seen: 2^5, the library's, gave up on half of such
+/// blocks.
+const PATIENCE_BITS: u32 = 7;
+/// Large values are more of the same, so that a match that is passed over is met again.
 const PATIENCE_BITS_LARGE: u32 = 4;
 const LARGE_BYTES: usize = 32 << 10;
 
@@ -364,6 +366,15 @@ mod tests {
         }
     }
 
+    /// Forty values of 100 bytes, cut out of `pool`.
+    fn cut_values(random: &mut Random, pool: &[u8]) -> Vec<u8> {
+        let mut cut = || {
+            let at = random.below(pool.len() - 100);
+            &pool[at..at + 100]
+        };
+        (0..40).flat_map(|_| cut()).copied().collect()
+    }
+
     /// Random pieces of 50 bytes, each twice.
     fn doubled_pieces(random: &mut Random, length: usize) -> Vec<u8> {
         let mut content = Vec::new();
@@ -380,16 +391,26 @@ mod tests {
     fn blocks_are_as_short_as_the_librarys() {
         let mut random = Random::new(5);
         let pool = doubled_pieces(&mut random, 1 << 20);
-        let mut cut = || {
-            let at = random.below(pool.len() - 100);
-            &pool[at..at + 100]
-        };
-        let small: Vec<u8> = (0..40).flat_map(|_| cut()).copied().collect();
+        let small = cut_values(&mut random, &pool);
         let large = doubled_pieces(&mut random, 100_000);
         for (content, percent_max) in [(small, 100), (large, 101)] {
             let ours = Encoder::new().encode_to_vec(&content).len();
             let library = snap::raw::Encoder::new().compress_vec(&content).expect("it fits");
             assert!(ours * 100 <= library.len() * percent_max, "{ours} of {}", library.len());
+        }
+    }
+
+    /// Of a block of small values that repeat within themselves, the repetitions are found
+    /// in all of it, not only up to where there was none for a while.
+    #[test]
+    fn small_values_are_not_given_up() {
+        let mut random = Random::new(6);
+        let pool = doubled_pieces(&mut random, 1 << 20);
+        let mut encoder = Encoder::new();
+        for _ in 0..1_000 {
+            let content = cut_values(&mut random, &pool);
+            let length = encoder.encode_to_vec(&content).len();
+            assert!(length < content.len() * 9 / 10, "{length} of {}", content.len());
         }
     }
 }

@@ -48,7 +48,7 @@ fn content_is_what_was_added() {
     for seed in 0..2_000 {
         let mut random = Random::new(seed);
         let (row, expected) = content(&mut random);
-        let behind = random.below(80);
+        let behind = random.below(160);
         let found = shared(expected.len(), |room| add(&row, room, behind)).expect("it fits");
         let (content, slack) = found.split_at(expected.len());
         assert!(content == expected && slack == [0; SLACK_BYTES], "seed {seed}");
