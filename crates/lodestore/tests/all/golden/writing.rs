@@ -13,7 +13,7 @@ const FILES_BYTES_MAX: usize = 700 << 10;
 const TEXTS_BYTES_MAX: usize = 450 << 10;
 
 const CHANGED: &str = "Other bytes are written than were frozen. Not on purpose: find out where. \
-    Only compressed bytes, because a library (zstd, lz4_flex, snap, flate2) was updated: that is no \
+    Only compressed bytes, because a codec (zstd, lz4_flex, flate2, our Snappy) was changed: that is no \
     change of the format, and older files are read as before. On purpose, in a way that the version \
     allows (docs/format/basics.md, Versions and features): it stays. In another way: raise VERSION \
     of that kind of file, and go on reading those of before (KNOWN_VERSIONS). For each of these \
