@@ -77,27 +77,29 @@ impl<'r> Room<'r> {
     /// Adds the first `count` bytes of `from`; `None` if they are not there, or too many.
     #[inline(always)]
     pub(crate) fn literal(&mut self, from: &[u8], count: usize) -> Option<()> {
-        let left = self.left();
-        if count <= STEP_BYTES && count <= left && from.len() >= STEP_BYTES {
-            // SAFETY: so many bytes are in `from`, and behind what is filled, with the
-            // slack; nobody else has the room's.
-            unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), self.end(), STEP_BYTES) };
-        } else if count <= STRIDE_BYTES && STRIDE_BYTES <= left && from.len() >= STRIDE_BYTES {
-            // SAFETY: as above.
-            unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), self.end(), STRIDE_BYTES) };
-        } else if count <= LONG_STRIDE_BYTES
-            && LONG_STRIDE_BYTES <= left
-            && from.len() >= LONG_STRIDE_BYTES
-        {
-            // SAFETY: as above.
-            unsafe {
-                ptr::copy_nonoverlapping(from.as_ptr().cast(), self.end(), LONG_STRIDE_BYTES);
-            }
-        } else {
-            add_literal(&mut self.bytes[self.filled..], left, from.get(..count)?)?;
+        if count > self.left() {
+            return None;
+        }
+        let strode = self.stride::<STEP_BYTES>(from, count)
+            || self.stride::<STRIDE_BYTES>(from, count)
+            || self.stride::<LONG_STRIDE_BYTES>(from, count);
+        if !strode {
+            add_literal(&mut self.bytes[self.filled..], from.get(..count)?);
         }
         self.filled += count;
         Some(())
+    }
+
+    /// Copies the first `BYTES` of `from` to the end if that are `count` or more, and if
+    /// they are there and have room, with the slack; says whether it did.
+    #[inline(always)]
+    fn stride<const BYTES: usize>(&mut self, from: &[u8], count: usize) -> bool {
+        let fits = count <= BYTES && BYTES <= self.left() + SLACK_BYTES && BYTES <= from.len();
+        if fits {
+            // SAFETY: it was compared, and nobody else has the room's.
+            unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), self.end(), BYTES) };
+        }
+        fits
     }
 
     /// Adds `count` bytes, each the one `distance` before it; `None` if that is nowhere, or
@@ -108,8 +110,8 @@ impl<'r> Room<'r> {
         if distance > self.filled || count > left {
             return None;
         }
-        if count <= FAR_BYTES && FAR_BYTES <= distance && FAR_BYTES <= left {
-            // SAFETY: `distance` bytes are before the end, and so many behind it.
+        if count <= FAR_BYTES && FAR_BYTES <= distance && FAR_BYTES <= left + SLACK_BYTES {
+            // SAFETY: `distance` bytes are before the end, and so many behind it, with the slack.
             unsafe { copy_far(self.end(), distance) };
         } else if distance < NEAR_BYTES {
             repeat(self.bytes, self.filled, distance, count)?;
@@ -138,13 +140,12 @@ impl<'r> Room<'r> {
 // What is called takes the room's parts, not the room: what others have the address of is
 // not kept in registers.
 
-/// [`Room::literal`], of any length, at the start of `to`.
+/// [`Room::literal`], of any length, at the start of `to`, which has the room.
 #[inline(never)]
-fn add_literal(to: &mut [MaybeUninit<u8>], left: usize, from: &[u8]) -> Option<()> {
-    let to = to[..left].get_mut(..from.len())?;
+fn add_literal(to: &mut [MaybeUninit<u8>], from: &[u8]) {
+    let to = &mut to[..from.len()];
     // SAFETY: they are as long, and nobody else has `to`.
     unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), to.as_mut_ptr(), to.len()) };
-    Some(())
 }
 
 /// [`Room::copy`] from nearer than [`NEAR_BYTES`].
