@@ -13,12 +13,12 @@ const FILES_BYTES_MAX: usize = 700 << 10;
 const TEXTS_BYTES_MAX: usize = 450 << 10;
 
 const CHANGED: &str = "Other bytes are written than were frozen. Not on purpose: find out where. \
-    Only compressed bytes, because a codec (zstd, lz4_flex, flate2, our Snappy) was changed: that is no \
-    change of the format, and older files are read as before. On purpose, in a way that the version \
-    allows (docs/format/basics.md, Versions and features): it stays. In another way: raise VERSION \
-    of that kind of file, and go on reading those of before (KNOWN_VERSIONS). For each of these \
-    reasons: leave the directory as it is, give testkit::golden::FORMAT the name of a new one, \
-    REGENERATE=1 cargo test -p lodestore --test all golden, and list it in \
+    Only compressed bytes, because a codec (zstd, lz4_flex, flate2, our Snappy) was changed: that \
+    is no change of the format, and older files are read as before. On purpose, in a way that the \
+    version allows (docs/format/basics.md, Versions and features): it stays. In another way: \
+    raise VERSION of that kind of file, and go on reading those of before (KNOWN_VERSIONS). For \
+    each of these reasons: leave the directory as it is, give testkit::golden::FORMAT the name of \
+    a new one, REGENERATE=1 cargo test -p lodestore --test all golden, and list it in \
     tests/all/golden/sums.rs before a release writes such files.";
 
 /// Today's files are the golden ones, and these have what they are there for.
