@@ -20,7 +20,7 @@ use crate::pulse::report::Report;
 use crate::pulse::run::run_rounds;
 use crate::pulse::stream::{Shape, Stream};
 
-/// Small enough for a minute, large enough that a read meets several levels.
+/// Small enough for some seconds, large enough that a read meets several levels.
 const ENTRIES: u64 = 3_000_000;
 const ROUNDS: u64 = 3;
 /// A twentieth of the whole pulse, because the database is that much smaller.

@@ -158,7 +158,7 @@ pub struct RunFlags {
 /// `lode pulse --demo`
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DemoFlags {
-    /// Make a small database, run every mode on it, explain the result and clean up: a minute
+    /// Make a small database, run every mode on it, explain the result and clean up: some seconds
     #[arg(long)]
     pub demo: bool,
     /// Directory for the demo's files, which are removed at the end [default: a temporary one]
