@@ -373,7 +373,7 @@ impl WritableFile for OsWriter {
             return Ok(());
         }
         self.filled_bytes = there;
-        self.mapping = Mapping::new(&self.file, length.max(there), there);
+        self.mapping = Mapping::new(&self.file, length.max(there));
         Ok(())
     }
 

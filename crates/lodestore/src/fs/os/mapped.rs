@@ -10,6 +10,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
@@ -18,6 +19,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 /// Mapped at once. One append in some thousands pays for a window, so it
 /// should not be long; nor short, since each takes four calls.
 const WINDOW_BYTES: u64 = 256 << 10;
+
+/// Absent pages are written over so many bytes at once, and come to the page cache
+/// as one folio where the file system has large ones. To make its pages writable
+/// costs less the larger it is; but a page that is written to again after a sync
+/// makes the whole folio dirty.
+const FOLIO_BYTES: usize = 32 << 10;
 
 /// File systems that never move a block that was written, by the number that
 /// `statfs` gives (linux/magic.h): a store can't run out of space there.
@@ -33,17 +40,15 @@ pub(super) struct Mapping {
     window: Option<Window>,
     /// The file's length: nothing is mapped from there on.
     limit: u64,
-    /// Up to here the file has contents of a former life.
-    former_bytes: u64,
 }
 
 impl Mapping {
     /// A mapping of `file`, which is `length` bytes long and has a block for
-    /// each of them; `None` where stores could fail. Nobody needs what is in its
-    /// first `former_bytes`, once these are appended to.
-    pub(super) fn new(file: &File, length: u64, former_bytes: u64) -> Option<Mapping> {
+    /// each of them; `None` where stores could fail. Nobody needs what the file has
+    /// behind the place that is appended to.
+    pub(super) fn new(file: &File, length: u64) -> Option<Mapping> {
         let magic = rustix::fs::fstatfs(file).ok()?.f_type as u64;
-        let mapping = Mapping { window: None, limit: length, former_bytes };
+        let mapping = Mapping { window: None, limit: length };
         STEADY_FILE_SYSTEMS.contains(&magic).then_some(mapping)
     }
 
@@ -68,7 +73,7 @@ impl Mapping {
         }
         if !self.window.as_ref().is_some_and(|window| window.holds(position)) {
             self.window = None; // unmapped before the next is mapped
-            self.window = Some(Window::new(file, position, self.limit, self.former_bytes)?);
+            self.window = Some(Window::new(file, position, self.limit)?);
         }
         let window = self.window.as_mut().expect("it was mapped");
         Ok(window.copy(position, bytes))
@@ -89,7 +94,7 @@ unsafe impl Send for Window {}
 
 impl Window {
     /// The window that `position` is in, up to `limit` at most.
-    fn new(file: &File, position: u64, limit: u64, former_bytes: u64) -> io::Result<Window> {
+    fn new(file: &File, position: u64, limit: u64) -> io::Result<Window> {
         let start = position / WINDOW_BYTES * WINDOW_BYTES;
         let bytes = WINDOW_BYTES.min(limit - start) as usize;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -107,13 +112,10 @@ impl Window {
         };
         let base = NonNull::new(base.cast()).expect("a mapping is not at address 0");
         let window = Window { base, start, bytes };
-        // Without reading ahead the page cache takes single pages. Of a large
-        // folio every page that is made writable marks the whole folio, which
-        // costs four times as much (ext4, Linux 6.18).
+        // Reading ahead would bring large folios from the disk; of those that are not
+        // dirty yet, each page that is made writable marks all.
         window.advise(0, Advice::Random)?;
-        if start < former_bytes {
-            window.write_over_absent(file, position)?;
-        }
+        window.write_over_absent(file, position)?;
         // Pages before that hold what may be synced: made writable they would be written
         // again, and read for it first.
         let at = (position - start) as usize;
@@ -122,12 +124,11 @@ impl Window {
     }
 
     /// Writes zeros over the pages behind `position` that the page cache does not have: to be
-    /// made writable they would be read from the disk, one by one.
+    /// made writable they would be read from the file, one by one.
     fn write_over_absent(&self, file: &File, position: u64) -> io::Result<()> {
         const PAGE_BYTES_MIN: usize = 4096;
-        const PAGE_BYTES_MAX: usize = 64 << 10;
         let page_bytes = rustix::param::page_size();
-        if !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&page_bytes) {
+        if !(PAGE_BYTES_MIN..=FOLIO_BYTES).contains(&page_bytes) {
             return Ok(()); // they are read
         }
         let mut states = [0_u8; WINDOW_BYTES as usize / PAGE_BYTES_MIN];
@@ -140,11 +141,10 @@ impl Window {
             return Ok(()); // a sandbox may refuse to tell
         }
         let first = ((position - self.start) as usize).div_ceil(page_bytes);
-        let pages = states.iter().zip((0..self.bytes).step_by(page_bytes)).skip(first);
-        for (_, at) in pages.filter(|(state, _)| **state & 1 == 0) {
-            // One by one, so that they come to the page cache as single pages.
-            let zeros = &[0; PAGE_BYTES_MAX][..page_bytes.min(self.bytes - at)];
-            file.write_all_at(zeros, self.start + at as u64)?;
+        let states = &states[..self.bytes.div_ceil(page_bytes)];
+        for run in absent_runs(states, first, FOLIO_BYTES / page_bytes) {
+            let (from, to) = (run.start * page_bytes, (run.end * page_bytes).min(self.bytes));
+            file.write_all_at(&[0; FOLIO_BYTES][..to - from], self.start + from as u64)?;
         }
         Ok(())
     }
@@ -182,7 +182,43 @@ impl Drop for Window {
     }
 }
 
+/// The pages from `first` on that are absent, as `mincore` tells: those that lie one after the
+/// other together, but none across a multiple of `pages_max`.
+fn absent_runs(
+    states: &[u8],
+    first: usize,
+    pages_max: usize,
+) -> impl Iterator<Item = Range<usize>> + '_ {
+    let is_absent = move |page: usize| states[page] & 1 == 0;
+    let mut page = first;
+    std::iter::from_fn(move || {
+        let start = (page..states.len()).find(|&page| is_absent(page))?;
+        let end_max = (start / pages_max + 1) * pages_max;
+        page =
+            (start..end_max.min(states.len())).take_while(|&page| is_absent(page)).count() + start;
+        Some(start..page)
+    })
+}
+
 /// Where the page begins that holds the byte `at`.
 fn page_start(at: usize, page_bytes: usize) -> usize {
     at / page_bytes * page_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Absent pages are found once each, together where they lie together, and never
+    /// across the border of a folio.
+    #[test]
+    fn absent_pages_are_found_in_runs_within_folios() {
+        let states = [1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0];
+        let runs = |first| absent_runs(&states, first, 4).collect::<Vec<_>>();
+        assert_eq!(runs(0), [1..3, 4..8, 8..9, 10..11]);
+        assert_eq!(runs(2), [2..3, 4..8, 8..9, 10..11]);
+        assert_eq!(runs(6), [6..8, 8..9, 10..11]);
+        assert_eq!(runs(11), []);
+        assert_eq!(runs(12), []);
+    }
 }

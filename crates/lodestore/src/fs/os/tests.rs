@@ -331,7 +331,7 @@ fn behind_its_room_a_file_grows_in_steps() {
             lengths.insert(OsFs.length(&path).unwrap());
         }
         // Where files are not mapped, nothing is asked for ahead.
-        let is_mapped = Mapping::new(&File::open(&path).unwrap(), room_bytes, 0).is_some();
+        let is_mapped = Mapping::new(&File::open(&path).unwrap(), room_bytes).is_some();
         let steps = 1 + (expected.len() as u64).div_ceil(FILLED_BYTES);
         assert!(!is_mapped || lengths.len() as u64 <= steps, "{appends_a_sync}: {lengths:?}");
         assert!(read_all(&OsFs, &path).unwrap().starts_with(&expected));
