@@ -1,12 +1,13 @@
 //! Counters, by kind and by level: what the engine did, nearly free to keep.
 //! The latencies beside them are in `latency`.
 //!
-//! A counter is an atomic of its own stripe for each of a few groups of
-//! threads, so that threads seldom touch the same cache line. These are the
-//! standard library's atomics in every build, not the `sync` seam's: nothing
-//! may ever be decided by a counter, so no interleaving of them matters.
+//! A counter is a number in each of some stripes. A thread has a stripe to itself
+//! for as long as it lives, and adds there without a locked instruction; threads
+//! that find none left share some. These are the standard library's atomics in
+//! every build, not the `sync` seam's: nothing may ever be decided by a counter, so
+//! no interleaving of them matters.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::latency::{Histograms, Latency, Operation};
@@ -149,7 +150,8 @@ counters! {
     TablesLinked => "ingest.tables-linked",
 }
 
-const STRIPES: usize = 8;
+/// A bit for each stripe in the word that says which are owned.
+const STRIPES: usize = 64;
 
 #[derive(Debug)]
 #[repr(align(128))]
@@ -200,7 +202,15 @@ impl Statistics {
     /// Adds `amount` to `counter`.
     #[inline]
     pub(crate) fn add(&self, counter: Counter, amount: u64) {
-        self.stripes[stripe()].0[counter as usize].fetch_add(amount, Ordering::Relaxed);
+        let stripe = stripe::of_this_thread();
+        let count = &self.stripes[stripe].0[counter as usize];
+        if stripe::is_shared(stripe) {
+            count.fetch_add(amount, Ordering::Relaxed);
+        } else {
+            // Nobody else writes here: a locked instruction would only wait for the
+            // stores before it.
+            count.store(count.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+        }
     }
 
     /// The counter's value now.
@@ -233,7 +243,7 @@ impl Statistics {
 
     /// Adds to the latencies.
     pub(crate) fn time(&self, operation: Operation, time: Duration) {
-        self.histograms.add(operation, stripe(), time);
+        self.histograms.add(operation, stripe::of_this_thread(), time);
     }
 
     /// How long operations of a kind have taken; see
@@ -300,30 +310,89 @@ impl LevelTraffic {
     }
 }
 
-/// The stripe of the calling thread.
-#[inline]
-fn stripe() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static STRIPE: usize = NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES;
+/// Which stripe a thread adds to.
+mod stripe {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::STRIPES;
+
+    /// The first stripes belong to all threads that own none.
+    const SHARED: usize = 8;
+
+    /// A bit for each stripe that a thread owns, and for the shared ones.
+    static TAKEN: AtomicU64 = AtomicU64::new((1 << SHARED) - 1);
+
+    /// A thread's stripe, until the thread ends.
+    struct Home(usize);
+
+    impl Home {
+        fn take() -> Home {
+            let taken = TAKEN.fetch_update(Ordering::Acquire, Ordering::Relaxed, |taken| {
+                let free = taken.trailing_ones() as usize;
+                (free < STRIPES).then(|| taken | 1 << free)
+            });
+            match taken {
+                Ok(before) => Home(before.trailing_ones() as usize),
+                Err(_) => Home(shared()),
+            }
+        }
     }
-    STRIPE.with(|&s| s)
+
+    impl Drop for Home {
+        fn drop(&mut self) {
+            if !is_shared(self.0) {
+                // Released, for the next owner to see what was added.
+                TAKEN.fetch_and(!(1 << self.0), Ordering::Release);
+            }
+        }
+    }
+
+    thread_local! {
+        static HOME: Home = Home::take();
+    }
+
+    /// The stripe of the calling thread.
+    #[inline]
+    pub(super) fn of_this_thread() -> usize {
+        // A thread that ends may count after its home is gone.
+        HOME.try_with(|home| home.0).unwrap_or(0)
+    }
+
+    /// True if other threads may add to the stripe, too.
+    #[inline]
+    pub(super) fn is_shared(stripe: usize) -> bool {
+        stripe < SHARED
+    }
+
+    /// One of the shared stripes, in turn.
+    #[cold]
+    fn shared() -> usize {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed) as usize % SHARED
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Counts from many threads add up.
+    /// Counts from many threads add up, of those that own a stripe, of those that own one
+    /// after others, and of those that found none left.
     #[test]
     fn counts_from_all_threads_add_up() {
+        const THREADS: usize = STRIPES + 16;
+        const ROUNDS: usize = 3;
         let statistics = Statistics::default();
-        std::thread::scope(|scope| {
-            for _ in 0..16 {
-                scope.spawn(|| (0..100).for_each(|_| statistics.add(Counter::Gets, 2)));
-            }
-        });
-        assert_eq!(statistics.get(Counter::Gets), 3200);
+        for _ in 0..ROUNDS {
+            let all_there = std::sync::Barrier::new(THREADS);
+            let count = || {
+                statistics.add(Counter::Gets, 1);
+                all_there.wait();
+                (0..100).for_each(|_| statistics.add(Counter::Gets, 2));
+            };
+            std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(count))));
+        }
+        assert_eq!(statistics.get(Counter::Gets), (ROUNDS * THREADS * 201) as u64);
         assert_eq!(statistics.get(Counter::Seeks), 0);
     }
 }
