@@ -1,4 +1,4 @@
-//! A hint to the processor.
+//! Hints to the processor.
 
 /// Asks the processor to have the cache line at `address` at hand soon. Any
 /// address will do.
@@ -13,4 +13,19 @@ pub(crate) fn prefetch(address: *const u8) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
+}
+
+/// Cache lines that [`prefetch_next`] asks for: an entry and its record in the log are
+/// two to three.
+const NEXT_LINES: usize = 3;
+const LINE_BYTES: usize = 64;
+
+/// Asks for the cache lines behind the one at `address`, where the next piece of
+/// something that grows will be written: at the end of a write the processor waits
+/// for all lines that were stored to.
+#[inline]
+pub(crate) fn prefetch_next(address: *const u8) {
+    for line in 1..=NEXT_LINES {
+        prefetch(address.wrapping_add(line * LINE_BYTES));
+    }
 }

@@ -15,6 +15,7 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 
 use crate::budget::{Charge, Item, Reservation};
+use crate::prefetch::prefetch_next;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 use super::pages::{self, PAGE_BYTES};
@@ -121,6 +122,7 @@ impl<const UNIT: usize, const SLOT_BITS: u32> Arena<UNIT, SLOT_BITS> {
         let block = filling.blocks.len() - 1;
         // SAFETY: the block is in the table and has room for slot and units.
         let piece = unsafe { (*self.table.add(block)).add(slot * UNIT) };
+        prefetch_next(piece.wrapping_add(bytes));
         ((block << SLOT_BITS | slot) as u32, piece)
     }
 

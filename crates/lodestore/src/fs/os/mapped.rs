@@ -16,6 +16,8 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use crate::prefetch::prefetch_next;
+
 /// Mapped at once. One append in some thousands pays for a window, so it
 /// should not be long; nor short, since each takes four calls.
 const WINDOW_BYTES: u64 = 256 << 10;
@@ -170,6 +172,7 @@ impl Window {
         // SAFETY: `at + count` is within the mapping, which lives as long as
         // this value; no reference into it exists.
         unsafe { self.base.as_ptr().add(at).copy_from_nonoverlapping(bytes.as_ptr(), count) };
+        prefetch_next(self.base.as_ptr().wrapping_add(at + count));
         count
     }
 }
