@@ -23,8 +23,8 @@ use super::health::Health;
 use super::logs::Logs;
 use super::options_file::OptionsFiles;
 use super::publish::Publisher;
+use super::queue::CommitQueue;
 use super::stalls::StallLog;
-use super::write::CommitQueue;
 
 /// One open database.
 ///

@@ -5,7 +5,7 @@
 //! | `handle`, `family_handle` | the public handles |
 //! | `family` | one family, open; all of them; what they share |
 //! | `engine` | what they share; sealing of memtables |
-//! | `write`, `commit`, `logs`, `sealed` | group commit: log, memtables, publication |
+//! | `queue`, `write`, `commit`, `logs`, `sealed` | group commit: who leads, log, memtables, publication |
 //! | `view`, `snapshot` | what readers take, and what keeps old versions |
 //! | `lookup`, `many`, `read`, `pending`, `value`, `explain` | point lookups, now or later, and what one did |
 //! | `cursor`, `key_range` | walking over keys |
@@ -29,6 +29,7 @@ mod pending;
 mod explain;
 mod key_range;
 mod cursor;
+mod queue;
 mod commit;
 mod sealed;
 mod logs;

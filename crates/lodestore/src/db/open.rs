@@ -44,11 +44,11 @@ use super::family::{DEFAULT_NAME, Families, FamilyCore, Shared};
 use super::health::Health;
 use super::logs::{ActiveLog, Logs};
 use super::publish::Publisher;
+use super::queue::CommitQueue;
 use super::replay;
 use super::snapshot::SnapshotList;
 use super::stalls::StallLog;
 use super::view::{View, Views, VisibleSequence};
-use super::write::CommitQueue;
 
 /// Opens a database for reading and writing.
 pub(crate) fn open(directory: &Path, options: Options) -> Result<(Arc<Engine>, OwnThreads)> {

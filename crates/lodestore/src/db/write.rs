@@ -18,88 +18,13 @@ use crate::key::{Kind, SEQUENCE_MAX, SequenceNumber};
 use crate::latency::Operation;
 use crate::options::WriteOptions;
 use crate::stats::Counter;
+use crate::sync::Arc;
 use crate::sync::thread::catch_panic;
-use crate::sync::{Arc, Condvar, Mutex};
 
 use super::admission::Patience;
 use super::commit::CommitState;
 use super::engine::Engine;
-
-/// A group is closed at this size, so that its first writer does not wait
-/// long for the last.
-const GROUP_BYTES_MAX: usize = 1 << 20;
-
-/// Writers waiting for the leader.
-#[derive(Default)]
-pub(crate) struct CommitQueue {
-    state: Mutex<QueueState>,
-}
-
-#[derive(Default)]
-struct QueueState {
-    has_leader: bool,
-    waiting: Vec<Arc<Ticket>>,
-}
-
-impl CommitQueue {
-    /// Takes a waiting writer out; false if a leader has it, or it leads.
-    fn withdraw(&self, ticket: &Arc<Ticket>) -> bool {
-        let mut queue = self.state.lock();
-        let place = queue.waiting.iter().position(|other| Arc::ptr_eq(other, ticket));
-        match place {
-            Some(place) if !ticket.state.lock().leads => {
-                queue.waiting.remove(place);
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-/// A waiting writer: its batch goes in, its outcome and the batch come back.
-struct Ticket {
-    state: Mutex<TicketState>,
-    changed: Condvar,
-}
-
-struct TicketState {
-    batch: WriteBatch,
-    options: WriteOptions,
-    /// Set when the leader is done and this writer is to lead.
-    leads: bool,
-    /// It brings no batch: it waits for the lead only.
-    wants_lead: bool,
-    outcome: Option<Result<SequenceNumber>>,
-}
-
-impl Ticket {
-    fn new(options: WriteOptions, batch: WriteBatch) -> Arc<Ticket> {
-        let state = TicketState { batch, options, leads: false, wants_lead: false, outcome: None };
-        Arc::new(Ticket { state: Mutex::new(state), changed: Condvar::new() })
-    }
-
-    fn for_the_lead() -> Arc<Ticket> {
-        let ticket = Ticket::new(WriteOptions::default(), WriteBatch::new());
-        ticket.state.lock().wants_lead = true;
-        ticket
-    }
-
-    /// Waits for an outcome or the lead; `None` means the lead.
-    fn wait(&self) -> Option<Result<SequenceNumber>> {
-        let mut state = self.state.lock();
-        while state.outcome.is_none() && !state.leads {
-            state = self.changed.wait(state);
-        }
-        state.outcome.take()
-    }
-
-    fn finish(&self, batch: WriteBatch, outcome: Result<SequenceNumber>) {
-        let mut state = self.state.lock();
-        state.batch = batch;
-        state.outcome = Some(outcome);
-        self.changed.notify_one();
-    }
-}
+use super::queue::{GROUP_BYTES_MAX, Ticket};
 
 impl Engine {
     /// Commits `batch`, alone or with others. Gives the sequence number of its
@@ -123,19 +48,13 @@ impl Engine {
         }
         let patience = self.patience(&options);
         self.admit(batch, &patience)?;
-        {
-            let mut queue = self.queue.state.lock();
-            if queue.has_leader {
-                let ticket = Ticket::new(options, std::mem::take(batch));
-                queue.waiting.push(Arc::clone(&ticket));
-                drop(queue);
-                return self.follow(&ticket, batch, &patience);
-            }
-            queue.has_leader = true;
+        let ticket = self.queue.lead_or_join(|| Ticket::new(options, std::mem::take(batch)));
+        if let Some(ticket) = ticket {
+            return self.follow(&ticket, batch, &patience);
         }
         let result = catch_panic(|| self.commit_one(options, batch));
         // Also after a panic (a comparator's, say): others must not wait for ever.
-        self.hand_over_lead();
+        self.queue.hand_over();
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
@@ -188,7 +107,7 @@ impl Engine {
 
     /// Commits the waiting writers, this one first, and hands the lead over.
     fn lead(self: &Arc<Self>) {
-        let tickets = self.take_group();
+        let tickets = self.queue.take_group();
         let mut batches: Vec<WriteBatch> = Vec::with_capacity(tickets.len());
         let mut sync = false;
         for ticket in &tickets {
@@ -205,58 +124,17 @@ impl Engine {
         for ((ticket, batch), outcome) in tickets.iter().zip(batches).zip(outcomes) {
             ticket.finish(batch, outcome);
         }
-        self.hand_over_lead();
-    }
-
-    /// The writers at the front of the queue, up to the size of a group.
-    fn take_group(&self) -> Vec<Arc<Ticket>> {
-        let mut queue = self.queue.state.lock();
-        let mut bytes = 0;
-        let mut count = 0;
-        for ticket in &queue.waiting {
-            let state = ticket.state.lock();
-            bytes += state.batch.bytes();
-            if count > 0 && (bytes > GROUP_BYTES_MAX || state.wants_lead) {
-                break;
-            }
-            count += 1;
-        }
-        queue.waiting.drain(..count).collect()
-    }
-
-    fn hand_over_lead(&self) {
-        let mut queue = self.queue.state.lock();
-        match queue.waiting.first() {
-            None => queue.has_leader = false,
-            Some(ticket) => {
-                ticket.state.lock().leads = true;
-                ticket.changed.notify_one();
-            }
-        }
+        self.queue.hand_over();
     }
 
     /// Does `work` while writers wait in the queue: what they wrote before is in
     /// memtables, and nothing is added to these. The commit lock is free; a
     /// replica's [`Engine::apply_at`] takes it without queueing.
     pub(crate) fn while_writers_wait<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.take_lead();
+        self.queue.take_lead();
         let result = catch_panic(work);
-        self.hand_over_lead();
+        self.queue.hand_over();
         result.unwrap_or_else(|panic| resume_unwind(panic))
-    }
-
-    fn take_lead(&self) {
-        let mut queue = self.queue.state.lock();
-        if !queue.has_leader {
-            queue.has_leader = true;
-            return;
-        }
-        let ticket = Ticket::for_the_lead();
-        queue.waiting.push(Arc::clone(&ticket));
-        drop(queue);
-        let outcome = ticket.wait();
-        assert!(outcome.is_none(), "a leader takes only batches out of the queue");
-        self.queue.state.lock().waiting.retain(|other| !Arc::ptr_eq(other, &ticket));
     }
 
     /// Commits one batch.
