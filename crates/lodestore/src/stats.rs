@@ -202,14 +202,17 @@ impl Statistics {
     /// Adds `amount` to `counter`.
     #[inline]
     pub(crate) fn add(&self, counter: Counter, amount: u64) {
-        let stripe = stripe::of_this_thread();
-        let count = &self.stripes[stripe].0[counter as usize];
-        if stripe::is_shared(stripe) {
-            count.fetch_add(amount, Ordering::Relaxed);
-        } else {
-            // Nobody else writes here: a locked instruction would only wait for the
-            // stores before it.
-            count.store(count.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+        let count = |stripe: usize| &self.stripes[stripe].0[counter as usize];
+        match stripe::own() {
+            Some(own) => {
+                // Nobody else writes here: a locked instruction would only wait for the
+                // stores before it.
+                let sum = count(own).load(Ordering::Relaxed).wrapping_add(amount);
+                count(own).store(sum, Ordering::Relaxed);
+            }
+            None => {
+                count(stripe::any()).fetch_add(amount, Ordering::Relaxed);
+            }
         }
     }
 
@@ -243,7 +246,7 @@ impl Statistics {
 
     /// Adds to the latencies.
     pub(crate) fn time(&self, operation: Operation, time: Duration) {
-        self.histograms.add(operation, stripe::of_this_thread(), time);
+        self.histograms.add(operation, stripe::any(), time);
     }
 
     /// How long operations of a kind have taken; see
@@ -312,17 +315,50 @@ impl LevelTraffic {
 
 /// Which stripe a thread adds to.
 mod stripe {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
     use super::STRIPES;
 
     /// The first stripes belong to all threads that own none.
     const SHARED: usize = 8;
+    /// One of these: that of a thread which is not known yet, or not any more.
+    const UNKNOWN: usize = 0;
 
     /// A bit for each stripe that a thread owns, and for the shared ones.
     static TAKEN: AtomicU64 = AtomicU64::new((1 << SHARED) - 1);
 
-    /// A thread's stripe, until the thread ends.
+    thread_local! {
+        /// The thread's stripe.
+        static STRIPE: Cell<usize> = const { Cell::new(UNKNOWN) };
+        /// Keeps it until the thread ends.
+        static HOME: Home = Home::take();
+    }
+
+    /// The stripe that the calling thread has to itself.
+    #[inline]
+    pub(super) fn own() -> Option<usize> {
+        let stripe = STRIPE.get();
+        (stripe >= SHARED).then_some(stripe % STRIPES)
+    }
+
+    /// The stripe of the calling thread, which may be one of its own from now on.
+    #[inline]
+    pub(super) fn any() -> usize {
+        match STRIPE.get() {
+            UNKNOWN => settle(),
+            stripe => stripe,
+        }
+    }
+
+    #[cold]
+    fn settle() -> usize {
+        // A thread that ends may count when its home is gone.
+        let stripe = HOME.try_with(|home| home.0).unwrap_or(UNKNOWN);
+        STRIPE.set(stripe);
+        stripe
+    }
+
     struct Home(usize);
 
     impl Home {
@@ -331,44 +367,24 @@ mod stripe {
                 let free = taken.trailing_ones() as usize;
                 (free < STRIPES).then(|| taken | 1 << free)
             });
-            match taken {
-                Ok(before) => Home(before.trailing_ones() as usize),
-                Err(_) => Home(shared()),
-            }
+            Home(taken.map_or_else(|_| shared(), |before| before.trailing_ones() as usize))
         }
     }
 
     impl Drop for Home {
         fn drop(&mut self) {
-            if !is_shared(self.0) {
+            STRIPE.set(UNKNOWN);
+            if self.0 >= SHARED {
                 // Released, for the next owner to see what was added.
                 TAKEN.fetch_and(!(1 << self.0), Ordering::Release);
             }
         }
     }
 
-    thread_local! {
-        static HOME: Home = Home::take();
-    }
-
-    /// The stripe of the calling thread.
-    #[inline]
-    pub(super) fn of_this_thread() -> usize {
-        // A thread that ends may count after its home is gone.
-        HOME.try_with(|home| home.0).unwrap_or(0)
-    }
-
-    /// True if other threads may add to the stripe, too.
-    #[inline]
-    pub(super) fn is_shared(stripe: usize) -> bool {
-        stripe < SHARED
-    }
-
     /// One of the shared stripes, in turn.
-    #[cold]
     fn shared() -> usize {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        NEXT.fetch_add(1, Ordering::Relaxed) as usize % SHARED
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        UNKNOWN + 1 + NEXT.fetch_add(1, Ordering::Relaxed) % (SHARED - UNKNOWN - 1)
     }
 }
 
