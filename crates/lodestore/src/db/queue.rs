@@ -95,8 +95,8 @@ impl CommitQueue {
     fn join(&self, ticket: impl FnOnce() -> Arc<Ticket>) -> Option<Arc<Ticket>> {
         let mut waiting = self.waiting.lock();
         loop {
-            let (from, to) = (Ordering::Relaxed, Ordering::Relaxed);
-            match self.state.compare_exchange(LED, AWAITED, from, to) {
+            let relaxed = Ordering::Relaxed;
+            match self.state.compare_exchange(LED, AWAITED, relaxed, relaxed) {
                 Ok(_) | Err(AWAITED) => {
                     let ticket = ticket();
                     waiting.push(Arc::clone(&ticket));
