@@ -28,6 +28,9 @@ pub enum Silence {
     /// It only read, ahead of any need, and was read again when there was one:
     /// what commands read is compared with what they must.
     ReadAgain,
+    /// It was not made by the engine: the C library's allocator asks what the
+    /// machine allows before it gives memory back, and does without an answer.
+    Allocator,
 }
 
 impl Silence {
@@ -45,11 +48,14 @@ impl Silence {
         // looks like any edit; one that changes families or tables and is lost
         // is found by whoever judges what the database holds.
         let is_witness = line.contains("/MANIFEST-") && (passes || line.contains(", 24, "));
+        // As glibc does in `check_may_shrink_heap`.
+        let is_allocator = line.contains(r#""/proc/sys/vm/overcommit_memory""#);
         // No record and no header of the log begins with so many: these are written ahead of
         // what follows a sync, which goes to the same place and would tell.
         let is_zeros = line.contains(r#".wal>, "\0\0\0\0\0\0\0\0"#);
         match call {
             _ if marks % 2 == 1 => Some(Silence::Closing),
+            _ if is_allocator => Some(Silence::Allocator),
             _ if line.contains(".tmp") || line.contains("/OPTIONS-") => Some(Silence::OptionsFile),
             _ if passes && thread != Thread::Main => Some(Silence::TriedAgain),
             "openat" if passes => Some(Silence::TriedAgain),
@@ -74,6 +80,7 @@ impl fmt::Display for Silence {
             Silence::OtherWay => "where there is another way",
             Silence::TriedAgain => "which was tried again",
             Silence::ReadAgain => "which was read again when it was needed",
+            Silence::Allocator => "of the C library's allocator",
         })
     }
 }
@@ -91,6 +98,20 @@ mod tests {
         assert_eq!(of(0), None);
         assert_eq!(of(1), Some(Silence::Closing));
         assert_eq!(of(2), None);
+    }
+
+    /// The allocator's question to the machine is none of the engine's calls; a
+    /// file of the database that cannot be created is.
+    #[test]
+    fn the_allocator_asks_for_itself() {
+        let of = |call: &str| {
+            let line = format!("{call} = -1 EIO (Input/output error) (INJECTED)");
+            Silence::of(Thread::Flush, After::Resume, &line, &line)
+        };
+        let asks = r#"openat(AT_FDCWD</db>, "/proc/sys/vm/overcommit_memory", O_RDONLY|O_CLOEXEC)"#;
+        assert_eq!(of(asks), Some(Silence::Allocator));
+        let creates = r#"openat(AT_FDCWD</db>, "/db/000009.table", O_RDWR|O_CREAT|O_EXCL, 0666)"#;
+        assert_eq!(of(creates), None);
     }
 
     /// What is written ahead into the log may fail in silence, a record may not.
