@@ -55,7 +55,7 @@ impl Silence {
         let is_zeros = line.contains(r#".wal>, "\0\0\0\0\0\0\0\0"#);
         match call {
             _ if marks % 2 == 1 => Some(Silence::Closing),
-            _ if is_allocator => Some(Silence::Allocator),
+            "openat" if is_allocator => Some(Silence::Allocator),
             _ if line.contains(".tmp") || line.contains("/OPTIONS-") => Some(Silence::OptionsFile),
             _ if passes && thread != Thread::Main => Some(Silence::TriedAgain),
             "openat" if passes => Some(Silence::TriedAgain),
