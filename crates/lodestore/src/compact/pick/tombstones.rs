@@ -72,8 +72,12 @@ impl Picker<'_> {
         }
         let mut groups = self.level0_groups();
         groups.retain(|group| !self.running.has_any(group));
-        let due = (0..groups.len()).filter(|&index| self.is_due(0, &groups[index]));
-        due.into_iter().find_map(|index| self.level0_group(&groups, index))
+        let due: Vec<usize> =
+            (0..groups.len()).filter(|&index| self.is_due(0, &groups[index])).collect();
+        let apart: Vec<_> = due.iter().map(|&index| groups[index].clone()).collect();
+        // Written again above what they delete, they would only be as they are.
+        let moves = self.level0_moves(&apart);
+        moves.or_else(|| due.into_iter().find_map(|index| self.level0_group(&groups, index)))
     }
 
     /// True if it does not matter yet that tables are mostly tombstones: they are

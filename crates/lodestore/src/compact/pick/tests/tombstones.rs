@@ -44,6 +44,27 @@ fn tombstones_of_level_0_gather_above_much() {
     assert!(picked(&tables, &limits).is_some());
 }
 
+/// Tombstones of level 0 with nothing in the level that they go into are moved there,
+/// and compacted from there with what they delete.
+#[test]
+fn tombstones_that_meet_nothing_yet_are_moved_down() {
+    let below = (0..10).map(|n| (BOTTOM, meta(1 + n, 2_000, n as u32 * 100, n as u32 * 100 + 99)));
+    let mut tables: Vec<_> = below.collect();
+    let deletes =
+        |number, first| TableMeta { tombstones: 100, ..meta(number, 10, first, first + 50) };
+    tables.extend([(0, deletes(20, 100)), (0, deletes(21, 300))]);
+    let limits = Limits { at_rest: true, ..limits_with(50, 0) };
+    let moves = picked(&tables, &limits).expect("all are tombstones");
+    assert_eq!((moves.level_to, moves.trivial_move), (BOTTOM - 1, true));
+    assert_eq!(numbers(&moves.inputs[0]), [20, 21]);
+    for (level, meta) in &mut tables {
+        *level = if meta.tombstones > 0 { moves.level_to } else { BOTTOM };
+    }
+    let deletes = picked(&tables, &limits).expect("they are still to be collected");
+    assert_eq!((deletes.level_from, deletes.level_to), (BOTTOM - 1, BOTTOM));
+    assert_eq!((numbers(&deletes.inputs[1]), deletes.trivial_move), (vec![2], false));
+}
+
 /// Old tombstones are collected, however few; new ones are not.
 #[test]
 fn old_tombstones_are_collected() {
