@@ -345,14 +345,22 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 /// keys are filled up with zeros, so equal heads decide nothing.
 #[inline]
 pub(crate) fn head(key: &[u8]) -> u64 {
-    match key.first_chunk::<8>() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..key.len()].copy_from_slice(key);
-            u64::from_be_bytes(bytes)
-        }
-    }
+    u64::from_be_bytes(first_bytes(key))
+}
+
+/// The same of the first sixteen bytes.
+#[inline]
+pub(crate) fn long_head(key: &[u8]) -> u128 {
+    u128::from_be_bytes(first_bytes(key))
+}
+
+#[inline]
+fn first_bytes<const N: usize>(key: &[u8]) -> [u8; N] {
+    key.first_chunk().copied().unwrap_or_else(|| {
+        let mut bytes = [0; N];
+        bytes[..key.len()].copy_from_slice(key);
+        bytes
+    })
 }
 
 /// The 64-bit hash of a user key that filters are built from and asked with.
@@ -415,17 +423,26 @@ mod tests {
         assert!(behind.user_key.len() <= BOUND_BYTES_MAX);
     }
 
-    /// Comparing heads first never contradicts comparing keys.
+    /// Comparing heads first never contradicts comparing keys, and long ones tell
+    /// more keys apart.
     #[test]
     fn heads_order_as_keys_do() {
-        let keys: [&[u8]; 6] = [b"", b"\0", b"a", b"a\0", b"abcdefgh", b"abcdefghi"];
-        for a in keys {
-            for b in keys {
-                if head(a) < head(b) {
-                    assert!(a < b);
-                }
+        let keys: [&[u8]; 8] = [
+            b"",
+            b"\0",
+            b"a",
+            b"a\0",
+            b"abcdefgh",
+            b"abcdefghi",
+            b"abcdefghijklmnop",
+            b"abcdefghijklmnopq",
+        ];
+        for (index, a) in keys.iter().enumerate() {
+            for b in &keys[index..] {
+                assert!(head(a) <= head(b) && long_head(a) <= long_head(b), "{a:?} {b:?}");
             }
         }
+        assert!(head(keys[4]) == head(keys[5]) && long_head(keys[4]) < long_head(keys[5]));
     }
 
     /// The end of a prefix is the first key that sorts after all with it.

@@ -2,9 +2,10 @@
 //!
 //! `Source` (a memtable, a table, a level) -> [`MergeCursor`] -> `visible`
 //!
-//! A heap holds one entry for each source that has a position: the first eight
+//! A heap holds one entry for each source that has a position: the first sixteen
 //! bytes of its key as a number, and the source's index. In bytewise order
-//! most comparisons are decided by the numbers alone. Entries are unique, so
+//! most comparisons are decided by the numbers alone; eight bytes would tell
+//! nothing of decimal keys, which begin with zeros. Entries are unique, so
 //! sources never tie.
 
 use std::cmp::Ordering;
@@ -13,7 +14,7 @@ use std::io;
 use crate::cursor::{Cursor, StoredBlock};
 use crate::error::Result;
 use crate::fs::{Fs, ReadRequest};
-use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer, head};
+use crate::key::{KeyOrder, TRAILER_NEWEST, Trailer, long_head};
 use crate::memtable::MemtableCursor;
 use crate::sync::Arc;
 use crate::table::TableCursor;
@@ -122,8 +123,8 @@ enum Direction {
 /// A source that has a position, in the heap.
 #[derive(Clone, Copy)]
 struct Standing {
-    /// The head of the key there; 0 where the order is not bytewise.
-    head: u64,
+    /// The long head of the key there; 0 where the order is not bytewise.
+    head: u128,
     source: u32,
 }
 
@@ -184,7 +185,7 @@ impl MergeCursor {
     #[inline]
     fn standing(&self, source: u32) -> Standing {
         let head = match self.order {
-            KeyOrder::Bytewise => head(self.sources[source as usize].user_key()),
+            KeyOrder::Bytewise => long_head(self.sources[source as usize].user_key()),
             KeyOrder::Custom(_) => 0,
         };
         Standing { head, source }
@@ -232,13 +233,14 @@ impl MergeCursor {
     #[inline]
     fn first_moved(&mut self) {
         let source = self.heap[0].source;
-        if self.sources[source as usize].valid() {
-            self.heap[0] = self.standing(source);
-        } else {
+        if !self.sources[source as usize].valid() {
             self.failed |= self.sources[source as usize].status().is_err();
             self.heap.swap_remove(0);
             self.stop_if_failed();
+        } else if self.heap.len() > 1 {
+            self.heap[0] = self.standing(source);
         }
+        // A source alone is compared with nothing: its head may be an old one.
         if self.heap.len() > 1 {
             self.sift_down(0);
         }
