@@ -272,7 +272,7 @@ impl Picker<'_> {
         if group.len() < count_min || self.running.has_any(group) {
             return false;
         }
-        let below = self.below_level0(group);
+        let below = self.below(0, group);
         let below_max = match self.limits.at_rest {
             false => total_bytes(group) / 2,
             true => total_bytes(group).saturating_mul(4),
@@ -280,10 +280,14 @@ impl Picker<'_> {
         total_bytes(&below) <= below_max
     }
 
-    /// What a compaction of a group of level 0 rewrites besides.
-    fn below_level0(&self, group: &[Arc<TableFile>]) -> Vec<Arc<TableFile>> {
-        let into = self.targets.level0_into(self.version);
-        let range = KeyRange::covering(self.version.order(), group).expect("a group has tables");
+    /// What a compaction of `tables`, all of one level, rewrites besides.
+    fn below(&self, level: usize, tables: &[Arc<TableFile>]) -> Vec<Arc<TableFile>> {
+        let into = match level {
+            0 => self.targets.level0_into(self.version),
+            BOTTOM => return Vec::new(),
+            _ => level + 1,
+        };
+        let range = KeyRange::covering(self.version.order(), tables).expect("there are some");
         self.version.overlapping(into, Some(&range.first), Some(&range.last))
     }
 

@@ -16,9 +16,9 @@ use crate::tables::TableFile;
 /// rewritten for it.
 const FREED_PART_MIN: u64 = 4;
 
-/// Tables of level 0 that are mostly tombstones are compacted once they have this
-/// part of the bytes below them.
-const GATHERED_PART_MIN: u64 = 4;
+/// Tables that are mostly tombstones are compacted once these are this part of
+/// the entries below: a compaction frees half of what it rewrites, or more.
+const GATHERED_PART_MIN: u64 = 3;
 
 /// When tombstones are collected before a level is too large.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,24 +80,26 @@ impl Picker<'_> {
         moves.or_else(|| due.into_iter().find_map(|index| self.level0_group(&groups, index)))
     }
 
-    /// True if it does not matter yet that tables are mostly tombstones: they are
-    /// of level 0, more will come, and together they rewrite what is below once,
-    /// not once for each.
-    fn may_gather(&self, level: usize, tables: &[Arc<TableFile>]) -> bool {
-        if level > 0 || self.limits.at_rest {
+    /// True if it does not matter yet that tables of `level` are mostly tombstones:
+    /// more will come, and together they rewrite what is below once, not once for
+    /// each.
+    fn may_gather(&self, level: usize, tables: &[Arc<TableFile>], tombstones: u64) -> bool {
+        if self.limits.at_rest {
             return false;
         }
-        let below = self.below_level0(tables);
-        total_bytes(&below) > total_bytes(tables).saturating_mul(GATHERED_PART_MIN)
+        let below = self.below(level, tables);
+        let entries: u64 = below.iter().map(|table| table.meta.entries).sum();
+        entries > tombstones.saturating_mul(GATHERED_PART_MIN)
     }
 
     /// True if the tombstones of `tables` should be collected.
     fn is_due(&self, level: usize, tables: &[Arc<TableFile>]) -> bool {
         let limits = &self.limits.tombstones;
         let with_tombstones = || tables.iter().filter(|table| has_tombstones(table));
-        let tombstones = with_tombstones().map(|t| t.meta.tombstones + t.meta.range_tombstones);
+        let tombstones =
+            with_tombstones().map(|t| t.meta.tombstones + t.meta.range_tombstones).sum();
         let entries = tables.iter().map(|table| table.meta.entries).sum();
-        (limits.is_dense(tombstones.sum(), entries) && !self.may_gather(level, tables))
+        (limits.is_dense(tombstones, entries) && !self.may_gather(level, tables, tombstones))
             || with_tombstones().any(|table| limits.is_aged(table))
             || with_tombstones().any(|table| limits.percent > 0 && self.frees_much(level, table))
     }

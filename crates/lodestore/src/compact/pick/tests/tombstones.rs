@@ -31,17 +31,45 @@ fn a_table_of_tombstones_is_compacted() {
     assert!(picked(&with(50), &limits_with(0, 0)).is_none());
 }
 
-/// Where much is below, tombstones of level 0 wait for more of them, so that it is
-/// rewritten once; but not once nothing more comes, nor when they are old.
+/// Where they are few beside the entries below, tombstones wait for more, so that
+/// these are rewritten once; but not once nothing more comes, nor when they are old.
 #[test]
-fn tombstones_of_level_0_gather_above_much() {
-    let mut tables = vec![(0, tombstones(2, 60, 900)), (BOTTOM, meta(1, 41, 0, 100))];
+fn tombstones_gather_above_many_entries() {
     let limits = limits_with(50, 0);
-    assert!(picked(&tables, &limits).is_none());
-    assert!(picked(&tables, &Limits { at_rest: true, ..limits.clone() }).is_some());
-    assert!(picked(&tables, &limits_with(50, 100)).is_some());
-    tables.push((0, tombstones(3, 60, 950)));
+    // Above the second size there is a level between. Bytes do not count.
+    for (level, bytes) in [(0, 3_000), (BOTTOM - 1, 20_000)] {
+        let below = |entries| (BOTTOM, TableMeta { entries, ..meta(1, bytes, 0, 100) });
+        let above = |entries| [(level, tombstones(2, 60, 900)), below(entries)];
+        assert!(picked(&above(180), &limits).is_some());
+        assert!(picked(&above(181), &limits).is_none());
+        assert!(picked(&above(181), &Limits { at_rest: true, ..limits.clone() }).is_some());
+        assert!(picked(&above(181), &limits_with(50, 100)).is_some());
+    }
+    let below = (BOTTOM, TableMeta { entries: 360, ..meta(1, 10, 0, 100) });
+    let tables = [(0, tombstones(2, 60, 900)), (0, tombstones(3, 60, 950)), below];
     assert!(picked(&tables, &limits).is_some());
+}
+
+/// A database that is deleted from all the time and never at rest: what is stored
+/// shrinks with what it holds, and is not rewritten for each few deletes.
+#[test]
+fn deletes_free_space_while_they_go_on() {
+    let mut model = Model::new(11);
+    model.limits = limits_with(50, 0);
+    let keys = 20_000;
+    model.flush(0..keys, false);
+    model.work(2, 0);
+    let step = 7_919; // has no factor in common with `keys`
+    let mut order = (0..keys).map(|n| n * step % keys);
+    for live in (0..keys).rev().step_by(60).skip(1) {
+        model.flush(order.by_ref().take(60).collect::<Vec<_>>(), true);
+        model.work(2, 0);
+        let puts = |meta: &TableMeta| meta.entries - meta.tombstones;
+        let stored: u64 = model.version.tables().map(|table| puts(&table.meta)).sum();
+        assert!(stored <= 2 * u64::from(live) + 500, "{stored} stored, {live} live");
+    }
+    let rewritten = model.bytes_compacted as f64 / model.bytes_flushed as f64;
+    assert!(rewritten < 6.0, "{rewritten} bytes rewritten a byte");
 }
 
 /// Tombstones of level 0 with nothing in the level that they go into are moved there,
