@@ -22,11 +22,11 @@ mod adapters;
 // What is done with them.
 mod stream;
 mod digest;
+mod meter;
 mod workload;
 mod workloads;
 
 // One of them, in a process of its own.
-mod meter;
 mod protocol;
 mod worker;
 

@@ -132,7 +132,7 @@ impl<'a> Worker<'a> {
             seconds: (quiet.at - start.at).as_secs_f64(),
             cpu_seconds: (quiet.cpu - start.cpu).as_secs_f64(),
         });
-        let Done { operations, user_bytes, digest, latencies, puts_beside } = done;
+        let Done { operations, user_bytes, digest, latencies, puts_beside, written: _ } = done;
         Ok(Measured {
             workload,
             operations,

@@ -11,7 +11,7 @@ use std::time::Instant;
 use lode_bench::histogram::Histogram;
 
 use crate::digest::Digest;
-use crate::engine::{Engine, Result};
+use crate::engine::{Changes, Engine, Result};
 use crate::stream::Stream;
 use crate::workload::Workload;
 
@@ -47,6 +47,9 @@ pub struct Done {
     pub latencies: Histogram,
     /// Puts of the writer beside the readers.
     pub puts_beside: Option<u64>,
+    /// What was written, if it was made beforehand. It is kept until the engine is
+    /// quiet: that the allocator gives its pages back is no work of an engine.
+    pub written: Changes,
 }
 
 /// What is drawn for: each has numbers of its own. Readers beside a writer add

@@ -8,6 +8,7 @@ use super::write::LOAD_CHANGES;
 use super::{Done, Run};
 use crate::digest::Digest;
 use crate::engine::{Changes, Result};
+use crate::meter;
 
 const READS: u64 = 90_000;
 const ADDS: u64 = 210_000;
@@ -53,10 +54,12 @@ pub fn write(run: &Run<'_>, begin: &mut dyn FnMut()) -> Result<Done> {
         changes.put(&entries.key(number), &value);
     }
     round.deletes.iter().for_each(|&number| changes.delete(&entries.key(number)));
+    // What grew while it was made has left pages to be given back.
+    meter::wait_until_quiet()?;
     begin();
     run.engine.write(&changes)?;
     let (operations, user_bytes) = (changes.len() as u64, changes.bytes() as u64);
-    Ok(Done { operations, user_bytes, ..Done::default() })
+    Ok(Done { operations, user_bytes, written: changes, ..Done::default() })
 }
 
 fn round(run: &Run<'_>) -> Result<(Entries, Round)> {
