@@ -132,7 +132,8 @@ impl<'a> Worker<'a> {
             seconds: (quiet.at - start.at).as_secs_f64(),
             cpu_seconds: (quiet.cpu - start.cpu).as_secs_f64(),
         });
-        let Done { operations, user_bytes, digest, latencies, puts_beside, written: _ } = done;
+        let Done { operations, user_bytes, digest, latencies, puts_beside, written } = done;
+        drop(written); // not before the engine was quiet
         Ok(Measured {
             workload,
             operations,
