@@ -73,6 +73,7 @@ fn what_is_read_from_a_mapping_is_what_was_written() -> Result<(), Error> {
     let directory = TempDir::new("mapped");
     let db = database(&directory, options(u64::MAX))?;
     compare(&db)?;
+    db.wait_for_background()?; // until tables that were compacted are gone
     let bytes = db.property("lodestore.table-bytes").and_then(|bytes| bytes.parse().ok());
     assert_eq!(Some(mapped_bytes(&db)), bytes, "all tables are mapped");
     Ok(())
