@@ -24,6 +24,8 @@ const LINE_BYTES: usize = 64;
 const LINE_BITS: u64 = 512;
 const HEADER_BYTES: usize = 8;
 const PROBES_MAX: u8 = 16;
+/// Hashes in a piece of a [`FilterBuilder`]: 32 KiB.
+const PIECE_HASHES: usize = 4096;
 /// An odd multiplier: the golden ratio, which spreads low bits upwards.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -35,7 +37,9 @@ struct Line([u64; 8]);
 #[derive(Debug)]
 pub(super) struct FilterBuilder {
     bits_per_key: u8,
-    hashes: Vec<u64>,
+    /// In pieces, the last one not full: one piece that grows is up to twice as
+    /// long, and leaves the shorter ones that it was to the allocator.
+    hashes: Vec<Vec<u64>>,
 }
 
 impl FilterBuilder {
@@ -44,27 +48,41 @@ impl FilterBuilder {
     }
 
     pub(super) fn add(&mut self, hash: u64) {
-        self.hashes.push(hash);
+        match self.hashes.last_mut() {
+            Some(piece) if piece.len() < PIECE_HASHES => piece.push(hash),
+            _ => self.add_piece(hash),
+        }
+    }
+
+    #[cold]
+    fn add_piece(&mut self, hash: u64) {
+        let mut piece = Vec::with_capacity(PIECE_HASHES);
+        piece.push(hash);
+        self.hashes.push(piece);
+    }
+
+    fn count(&self) -> usize {
+        self.hashes.split_last().map_or(0, |(last, full)| full.len() * PIECE_HASHES + last.len())
     }
 
     /// Memory that the hashes take.
     pub(super) fn memory_bytes(&self) -> usize {
-        8 * self.hashes.capacity()
+        8 * PIECE_HASHES * self.hashes.len()
     }
 
     /// About how long the section will be.
     pub(super) fn bytes(&self) -> usize {
-        self.hashes.len() * usize::from(self.bits_per_key) / 8
+        self.count() * usize::from(self.bits_per_key) / 8
     }
 
     /// The section.
     pub(super) fn finish(self) -> Vec<u8> {
-        let bits = self.hashes.len() as u64 * u64::from(self.bits_per_key);
+        let bits = self.count() as u64 * u64::from(self.bits_per_key);
         let lines = bits.div_ceil(LINE_BITS).clamp(1, u64::from(u32::MAX));
         let probes = probes(self.bits_per_key);
         let mut filter =
             Filter { lines: vec![Line([0; 8]); lines as usize].into_boxed_slice(), probes };
-        for &hash in &self.hashes {
+        for hash in self.hashes.into_iter().flatten() {
             filter.insert(hash);
         }
         let mut out = Vec::with_capacity(HEADER_BYTES + filter.lines.len() * LINE_BYTES);
@@ -212,6 +230,22 @@ mod tests {
             assert!(rate < 0.015, "{rate} of absent keys pass among {keys}");
         }
         assert!(false_positives(&filter(100_000, 16), 100_000, 200_000) < 0.002);
+    }
+
+    /// Pieces of hashes lose none, and count none twice, at their edges.
+    #[test]
+    fn the_section_is_as_long_as_its_keys_ask_for() {
+        for pieces in 0..3 {
+            for keys in (pieces * PIECE_HASHES).saturating_sub(1)..=pieces * PIECE_HASHES + 1 {
+                let mut builder = FilterBuilder::new(12);
+                (0..keys as u64).for_each(|key| builder.add(hash(&key.to_be_bytes())));
+                let lines = (keys * 12).div_ceil(LINE_BITS as usize).max(1);
+                let section = builder.finish();
+                assert_eq!(section.len(), HEADER_BYTES + lines * LINE_BYTES, "{keys} keys");
+                let filter = Filter::decode(&section).unwrap();
+                assert!((0..keys as u64).all(|key| filter.may_contain(hash(&key.to_be_bytes()))));
+            }
+        }
     }
 
     /// A malformed or unknown filter is no filter, so that no key is denied.
