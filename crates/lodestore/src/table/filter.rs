@@ -37,7 +37,7 @@ struct Line([u64; 8]);
 #[derive(Debug)]
 pub(super) struct FilterBuilder {
     bits_per_key: u8,
-    /// In pieces, the last one not full: one piece that grows is up to twice as
+    /// In pieces, all but the last full: one piece that grows is up to twice as
     /// long, and leaves the shorter ones that it was to the allocator.
     hashes: Vec<Vec<u64>>,
 }
