@@ -47,6 +47,9 @@ pub enum Verb {
     Run(Box<RunFlags>),
     /// Prints Markdown, for a page of results, of what runs wrote by --json.
     Tables {
+        /// One table of the ratios of all, side by side.
+        #[arg(long)]
+        beside: bool,
         /// What they wrote; each gets a section.
         #[arg(required = true)]
         files: Vec<PathBuf>,

@@ -56,7 +56,7 @@ use crate::workload::Workload;
 fn main() -> ExitCode {
     let done = match Cli::parse().verb {
         Verb::Run(flags) => run(&flags),
-        Verb::Tables { files } => tables(&files),
+        Verb::Tables { beside, files } => tables(beside, &files),
         Verb::Worker => worker::run(),
         Verb::List => {
             print!("{}", list());
@@ -89,15 +89,19 @@ fn run(flags: &RunFlags) -> Result<()> {
     Ok(())
 }
 
-/// Prints a section for each of `files`, or nothing if one cannot be read.
-fn tables(files: &[PathBuf]) -> Result<()> {
-    let section = |path: &PathBuf| {
+/// Prints a section for each of `files`, `beside` each other if so, or nothing if one
+/// cannot be read.
+fn tables(beside: bool, files: &[PathBuf]) -> Result<()> {
+    let parsed = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).map_err(Failure::io(path))?;
-        let told = report::document::parse(&text);
-        told.as_ref().map(report::markdown::text).map_err(Failure::of(&path.display().to_string()))
+        report::document::parse(&text).map_err(Failure::of(&path.display().to_string()))
     };
-    let sections = files.iter().map(section).collect::<Result<Vec<String>>>()?;
-    print!("{}", sections.join("\n"));
+    let runs = files.iter().map(parsed).collect::<Result<Vec<Told>>>()?;
+    let text = match beside {
+        true => report::markdown::beside(&runs),
+        false => runs.iter().map(report::markdown::text).collect::<Vec<String>>().join("\n"),
+    };
+    print!("{text}");
     Ok(())
 }
 

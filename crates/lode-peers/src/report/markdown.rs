@@ -1,5 +1,6 @@
-//! Markdown of a run, for a page of results: a table of ratios, a table of what
-//! they cost, then noise, losses, what is short of an aim, and what is missing.
+//! Markdown of runs, for a page of results: a table of ratios, of one run or of
+//! several side by side, then a table of what they cost, noise, losses, what is
+//! short of an aim, and what is missing.
 
 use std::collections::BTreeSet;
 
@@ -18,18 +19,31 @@ const PLACES: [&str; 3] = ["--directory", "--html", "--json"];
 
 /// The section of a run.
 pub fn text(told: &Told) -> String {
-    let parts = [
-        title(told),
-        summary(told),
-        ratios(told),
-        costs(told),
-        noise(told),
-        below_one(told),
-        short_of_aims(told),
-        gaps(told),
-    ];
-    // What there is nothing of leaves no empty lines behind.
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<String>>().join("\n")
+    let parts = [title(told), summary(told), ratios(&[told], Line::title), costs(told)];
+    joined(parts.into_iter().chain(findings(told)))
+}
+
+/// One table of the ratios of all `runs`, in the order of the first, and then a
+/// section for each with the rest.
+pub fn beside(runs: &[Told]) -> String {
+    let section = |told: &Told| {
+        let parts = [title(told), summary(told), costs(told)];
+        joined(parts.into_iter().chain(findings(told)))
+    };
+    let all: Vec<&Told> = runs.iter().collect();
+    // Sizes tell lines of one run apart, and otherwise runs.
+    let has_one_shape = |told: &&Told| shapes(told).len() == 1;
+    let name = if all.iter().all(has_one_shape) { Line::name } else { Line::title };
+    joined([ratios(&all, name)].into_iter().chain(runs.iter().map(section)))
+}
+
+fn findings(told: &Told) -> [String; 4] {
+    [noise(told), below_one(told), short_of_aims(told), gaps(told)]
+}
+
+/// What there is nothing of leaves no empty lines behind.
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.filter(|part| !part.is_empty()).collect::<Vec<String>>().join("\n")
 }
 
 fn title(told: &Told) -> String {
@@ -53,7 +67,7 @@ fn summary(told: &Told) -> String {
     let versions = engines.map(|head| format!("{} {}", head.engine.title(), head.version));
     let unknown = "unknown".to_string();
     let facts = [
-        date_text(head.unix_seconds).chars().take("2026-11-21".len()).collect(),
+        day(told),
         rounds(told),
         format!("{} lookups", grouped(head.reads)),
         format!("processor {}", head.processor.as_ref().unwrap_or(&unknown)),
@@ -63,6 +77,17 @@ fn summary(told: &Told) -> String {
     ];
     let warning = if head.optimized { "" } else { " Built without optimization: worth nothing." };
     format!("{}.{warning}\n", facts.join("; "))
+}
+
+/// `2026-11-21`.
+fn day(told: &Told) -> String {
+    date_text(told.head.unix_seconds).chars().take("2026-11-21".len()).collect()
+}
+
+/// Those that were asked for.
+fn shapes(told: &Told) -> Vec<&'static str> {
+    let shapes = told.lines.iter().map(|line| line.case.shape);
+    shapes.collect::<BTreeSet<_>>().into_iter().map(|shape| shape.name()).collect()
 }
 
 fn rounds(told: &Told) -> String {
@@ -88,17 +113,67 @@ fn command(typed: &str) -> String {
     kept.join(" ")
 }
 
-fn ratios(told: &Told) -> String {
-    let peers = peers(told);
-    let titles = peers.iter().map(|peer| format!("{} ratio (low-high)", peer.title()));
-    let headings = ["line", "Lodestore us/op"].map(str::to_string).into_iter().chain(titles);
-    let mut table = row(headings) + &rule(peers.len() + 2);
-    for line in &told.lines {
-        let ours = text_of(line, EngineKind::Lodestore, |cell| Some(figure(cell.micros)));
-        let theirs = peers.iter().map(|&peer| text_of(line, peer, |cell| ratio(told, line, cell)));
-        table += &row([line.title(), ours].into_iter().chain(theirs));
+/// What a row of ratios is called by.
+type Name = fn(&Line) -> String;
+
+/// A row for each line of any of `runs`; for each run our time, and the ratios of
+/// its peers.
+fn ratios(runs: &[&Told], name: Name) -> String {
+    let headings = runs.iter().zip(distinctions(runs)).flat_map(|(told, distinction)| {
+        let ours = format!("Lodestore{distinction} us/op");
+        let theirs =
+            peers(told).into_iter().map(|peer| format!("{} ratio (low-high)", peer.title()));
+        [ours].into_iter().chain(theirs)
+    });
+    let headings: Vec<String> = ["line".to_string()].into_iter().chain(headings).collect();
+    let columns = headings.len();
+    let mut table = row(headings.into_iter()) + &rule(columns);
+    for called in rows(runs, name) {
+        let cells = runs.iter().flat_map(|told| {
+            let line = told.lines.iter().find(|line| name(line) == called);
+            ratios_of(told, line)
+        });
+        table += &row([called.clone()].into_iter().chain(cells));
     }
     table
+}
+
+/// Names of all lines; what only later runs have comes last.
+fn rows(runs: &[&Told], name: Name) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for called in runs.iter().flat_map(|told| &told.lines).map(name) {
+        if !rows.contains(&called) {
+            rows.push(called);
+        }
+    }
+    rows
+}
+
+/// Our time and the ratio of each peer in `line`; dashes where a run has no such line.
+fn ratios_of(told: &Told, line: Option<&Line>) -> Vec<String> {
+    let cell = |engine, text: &dyn Fn(&Line, &Cell) -> Option<String>| {
+        let text_of_line = |line| text_of(line, engine, |cell| text(line, cell));
+        line.map_or("-".to_string(), text_of_line)
+    };
+    let ours = cell(EngineKind::Lodestore, &|_, cell| Some(figure(cell.micros)));
+    let peers = peers(told).into_iter();
+    let theirs = peers.map(|peer| cell(peer, &|line, cell| ratio(told, line, cell)));
+    [ours].into_iter().chain(theirs).collect()
+}
+
+/// What tells each of `runs` from the others: `, equal, 1,000,000`; nothing of one.
+fn distinctions(runs: &[&Told]) -> Vec<String> {
+    let facts = |told: &&Told| {
+        let (lane, entries) = (told.head.lane.name().to_string(), grouped(told.head.entries));
+        [lane, entries, shapes(told).join(" "), day(told)]
+    };
+    let facts: Vec<[String; 4]> = runs.iter().map(facts).collect();
+    let differs = |at: &usize| facts.iter().any(|of_run| of_run[*at] != facts[0][*at]);
+    let differing: Vec<usize> = (0..4).filter(differs).collect();
+    let told = |of_run: &[String; 4]| {
+        differing.iter().map(|&at| format!(", {}", of_run[at])).collect::<String>()
+    };
+    facts.iter().map(told).collect()
 }
 
 /// `1.87x (1.80-1.95), aim 2`.

@@ -148,6 +148,48 @@ fn documents_become_markdown() {
     }
 }
 
+/// Beside each other, runs share a table of ratios: columns say what tells them apart,
+/// a line that one of them lacks is dashes there, and each has the rest to itself.
+#[test]
+fn runs_stand_beside_each_other() {
+    let first = told(0.5);
+    let mut second = told(1.5);
+    (second.head.lane, second.head.entries) = (Lane::Mapped, 2_000);
+    second.lines.retain(|line| line.name() == "readseq");
+    let text = markdown::beside(&[first.clone(), second]);
+    for part in [
+        "| line | Lodestore, equal, 1,000 us/op | RocksDB ratio (low-high) \
+         | Lodestore, mapped, 2,000 us/op | RocksDB ratio (low-high) |\n|---|---|---|---|---|\n",
+        "| fillrandom | 1,000 | 3.00x (3.00-3.00) | - | - |\n",
+        "| readseq | 1,000 | **0.50x** (0.50-0.50), aim 2 \
+         | 1,000 | 1.50x (1.50-1.50), aim 2 |\n\n### Lane equal: 1,000",
+        "### Lane mapped: 2,000 entries",
+        "Below 1:\n\n- readseq 16-100: RocksDB 0.50x (aim 2)\n",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let alone = markdown::beside(&[first]);
+    assert!(
+        alone.starts_with("| line | Lodestore us/op | RocksDB ratio (low-high) |\n"),
+        "{alone}"
+    );
+    assert_eq!(alone.matches("| readseq").count(), 1, "{alone}");
+}
+
+/// Sizes tell lines of one run apart, and runs of one size each from each other.
+#[test]
+fn sizes_are_told_once() {
+    let first = told(1.5);
+    let mut second = first.clone();
+    second.lines.iter_mut().for_each(|line| line.case.shape = Shape::Hashes);
+    let text = markdown::beside(&[first.clone(), second.clone()]);
+    assert!(text.contains("Lodestore, 16-100 us/op") && text.contains("Lodestore, 40-60 us/op"));
+    assert!(text.contains("| readseq | 1,000 | 1.50x"), "{text}");
+    second.lines.extend(first.lines.clone());
+    let text = markdown::beside(&[first, second]);
+    assert!(text.contains("| readseq 16-100 | 1,000 | 1.50x"), "{text}");
+}
+
 /// Latencies, and what was read under a limit on memory, are told where there
 /// are any, of reads as well.
 #[test]
