@@ -3,7 +3,8 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// An engine of a comparison. Ours comes first, then ours again.
+/// An engine of a comparison. Ours comes first, then ours again; tables have their
+/// columns in this order.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize,
 )]
@@ -13,14 +14,14 @@ pub enum EngineKind {
     Lodestore,
     /// Lodestore a second time, to see what chance does to a ratio.
     LodestoreAgain,
-    /// LevelDB.
-    #[value(name = "leveldb")]
-    #[serde(rename = "leveldb")]
-    LevelDb,
     /// RocksDB.
     #[value(name = "rocksdb")]
     #[serde(rename = "rocksdb")]
     RocksDb,
+    /// LevelDB.
+    #[value(name = "leveldb")]
+    #[serde(rename = "leveldb")]
+    LevelDb,
     /// fjall.
     Fjall,
     /// redb.
@@ -35,8 +36,8 @@ impl EngineKind {
         match self {
             EngineKind::Lodestore => "lodestore",
             EngineKind::LodestoreAgain => "lodestore-again",
-            EngineKind::LevelDb => "leveldb",
             EngineKind::RocksDb => "rocksdb",
+            EngineKind::LevelDb => "leveldb",
             EngineKind::Fjall => "fjall",
             EngineKind::Redb => "redb",
             EngineKind::Lmdb => "lmdb",
@@ -48,8 +49,8 @@ impl EngineKind {
         match self {
             EngineKind::Lodestore => "Lodestore",
             EngineKind::LodestoreAgain => "Lodestore again",
-            EngineKind::LevelDb => "LevelDB",
             EngineKind::RocksDb => "RocksDB",
+            EngineKind::LevelDb => "LevelDB",
             EngineKind::Fjall => "fjall",
             EngineKind::Redb => "redb",
             EngineKind::Lmdb => "LMDB",

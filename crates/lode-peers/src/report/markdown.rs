@@ -299,7 +299,12 @@ fn list(title: &str, items: Vec<String>) -> String {
 }
 
 fn peers(told: &Told) -> Vec<EngineKind> {
-    told.head.engines.iter().map(|head| head.engine).filter(|&engine| is_peer(engine)).collect()
+    let engines = told.head.engines.iter().map(|head| head.engine);
+    engines
+        .filter(|&engine| is_peer(engine))
+        .collect::<BTreeSet<EngineKind>>()
+        .into_iter()
+        .collect()
 }
 
 fn is_peer(engine: EngineKind) -> bool {
