@@ -282,13 +282,18 @@ impl Picker<'_> {
 
     /// What a compaction of `tables`, all of one level, rewrites besides.
     fn below(&self, level: usize, tables: &[Arc<TableFile>]) -> Vec<Arc<TableFile>> {
-        let into = match level {
-            0 => self.targets.level0_into(self.version),
-            BOTTOM => return Vec::new(),
-            _ => level + 1,
-        };
+        let Some(into) = self.level_below(level) else { return Vec::new() };
         let range = KeyRange::covering(self.version.order(), tables).expect("there are some");
         self.version.overlapping(into, Some(&range.first), Some(&range.last))
+    }
+
+    /// Where `level` is compacted to.
+    fn level_below(&self, level: usize) -> Option<usize> {
+        match level {
+            0 => Some(self.targets.level0_into(self.version)),
+            BOTTOM => None,
+            _ => Some(level + 1),
+        }
     }
 
     /// Level 0: what can be moved as it is, or else the group of overlapping
@@ -326,10 +331,14 @@ impl Picker<'_> {
             }
         }
         let mut groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
-        let tables = self.version.level(0).tables();
-        let age = |t: &Arc<TableFile>| tables.iter().position(|other| Arc::ptr_eq(other, t));
-        groups.iter_mut().for_each(|group| group.sort_by_key(age));
+        groups.iter_mut().for_each(|group| self.sort_newest_first(group));
         groups
+    }
+
+    /// Puts tables of level 0 into its order.
+    fn sort_newest_first(&self, tables: &mut [Arc<TableFile>]) {
+        let level0 = self.version.level(0).tables();
+        tables.sort_by_key(|t| level0.iter().position(|other| Arc::ptr_eq(other, t)));
     }
 
     /// Moves all groups of one table that can go to the same level unread.
@@ -401,8 +410,7 @@ impl Picker<'_> {
         if together.len() == groups[chosen].len() {
             return Some(plan);
         }
-        let tables = self.version.level(0).tables();
-        together.sort_by_key(|t| tables.iter().position(|other| Arc::ptr_eq(other, t)));
+        self.sort_newest_first(&mut together);
         self.plan(0, level_to, together, Reason::Level0)
     }
 

@@ -11,6 +11,7 @@ use super::{BOTTOM, Picker, Plan, Reason, total_bytes};
 use crate::key::{SequenceNumber, TRAILER_NEWEST};
 use crate::range_deletes::Fragments;
 use crate::tables::TableFile;
+use crate::version::KeyRange;
 
 /// Space that a range delete frees must be at least this part of what is
 /// rewritten for it.
@@ -19,6 +20,13 @@ const FREED_PART_MIN: u64 = 4;
 /// Tables that are mostly tombstones are compacted once these are this part of
 /// the entries below: a compaction frees half of what it rewrites, or more.
 const GATHERED_PART_MIN: u64 = 3;
+
+/// What stays of tables below that are deleted from only in part is little if it is no
+/// more than this part of what goes.
+const EDGES_PART: u64 = 8;
+
+/// Tables of one level that go together.
+type Group = Vec<Arc<TableFile>>;
 
 /// When tombstones are collected before a level is too large.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,15 +63,16 @@ impl Picker<'_> {
         if limits.percent == 0 && limits.age_seconds == 0 {
             return None;
         }
-        self.level0_tombstones().or_else(|| {
-            (1..=BOTTOM).find_map(|level| {
-                let tables = self.version.level(level).tables().iter();
-                let mut due = tables.filter(|table| has_tombstones(table)).filter(|table| {
-                    !self.running.has_any([*table]) && self.is_due(level, &[Arc::clone(table)])
-                });
-                due.find_map(|table| self.collect(level, table))
-            })
-        })
+        self.level0_tombstones()
+            .or_else(|| (1..=BOTTOM).find_map(|level| self.tombstones_of_level(level)))
+    }
+
+    /// Below level 0.
+    fn tombstones_of_level(&self, level: usize) -> Option<Plan> {
+        let idle = self.idle(level).filter(|table| has_tombstones(table));
+        let groups = self.neighbours_joined(level, idle.map(|table| vec![Arc::clone(table)]));
+        let mut due = groups.iter().filter(|group| self.is_due(level, group));
+        due.find_map(|group| self.collect(level, group))
     }
 
     fn level0_tombstones(&self) -> Option<Plan> {
@@ -72,12 +81,50 @@ impl Picker<'_> {
         }
         let mut groups = self.level0_groups();
         groups.retain(|group| !self.running.has_any(group));
+        let groups = self.neighbours_joined(0, groups);
         let due: Vec<usize> =
             (0..groups.len()).filter(|&index| self.is_due(0, &groups[index])).collect();
         let apart: Vec<_> = due.iter().map(|&index| groups[index].clone()).collect();
         // Written again above what they delete, they would only be as they are.
         let moves = self.level0_moves(&apart);
         moves.or_else(|| due.into_iter().find_map(|index| self.level0_group(&groups, index)))
+    }
+
+    /// `groups` of `level`, by key, with those as one that delete keys in their order, one
+    /// going on in the table below where the other ends: apart, each would rewrite that.
+    fn neighbours_joined(
+        &self,
+        level: usize,
+        groups: impl IntoIterator<Item = Group>,
+    ) -> Vec<Group> {
+        let follows = |before: &Group, after: &Group| {
+            let (above, below) = (self.below(level, before), self.below(level, after));
+            above.last().zip(below.first()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        let deletes_in_order =
+            |group: &Group| self.is_dense(group) && self.kept_at_edges(level, group).is_some();
+        let mut joined: Vec<Group> = Vec::new();
+        for group in groups {
+            match joined.last_mut() {
+                Some(before)
+                    if before.len() + group.len() <= self.limits.level0_files
+                        && deletes_in_order(before)
+                        && deletes_in_order(&group)
+                        && follows(before, &group) =>
+                {
+                    before.extend(group);
+                    if level == 0 {
+                        self.sort_newest_first(before);
+                    }
+                }
+                _ => joined.push(group),
+            }
+        }
+        joined
+    }
+
+    fn is_dense(&self, tables: &[Arc<TableFile>]) -> bool {
+        self.limits.tombstones.is_dense(tombstones_of(tables), entries_of(tables))
     }
 
     /// True if it does not matter yet that tables of `level` are mostly tombstones:
@@ -88,24 +135,49 @@ impl Picker<'_> {
             return false;
         }
         let below = self.below(level, tables);
-        let entries: u64 = below.iter().map(|table| table.meta.entries).sum();
-        entries > tombstones.saturating_mul(GATHERED_PART_MIN)
+        if entries_of(&below) > tombstones.saturating_mul(GATHERED_PART_MIN) {
+            return true;
+        }
+        let all_below =
+            self.level_below(level).map_or(0, |at| self.version.level(at).tables().len());
+        let may_be_followed =
+            below.len() < all_below && tables.len() < self.limits.level0_files.div_ceil(2);
+        let kept = self.kept_at_edges(level, tables).filter(|_| may_be_followed);
+        kept.is_some_and(|kept| kept.saturating_mul(EDGES_PART) > tombstones)
+    }
+
+    /// Entries that stay of the tables below once `tables` have deleted from them; `None` if
+    /// they are more than those of tables that are deleted from only in part. Deletes in
+    /// the order of keys leave no others.
+    fn kept_at_edges(&self, level: usize, tables: &[Arc<TableFile>]) -> Option<u64> {
+        let order = self.version.order();
+        let deleted = KeyRange::covering(order, tables)?;
+        let is_edge = |table: &&Arc<TableFile>| {
+            let (first, last) = (&table.meta.smallest.user_key, &table.meta.largest.user_key);
+            order.compare(first, &deleted.first).is_lt()
+                || order.compare(&deleted.last, last).is_lt()
+        };
+        let below = self.below(level, tables);
+        let edges: u64 = below.iter().filter(is_edge).map(|table| table.meta.entries).sum();
+        let kept = entries_of(&below).saturating_sub(tombstones_of(tables));
+        (kept <= edges).then_some(kept)
     }
 
     /// True if the tombstones of `tables` should be collected.
     fn is_due(&self, level: usize, tables: &[Arc<TableFile>]) -> bool {
         let limits = &self.limits.tombstones;
         let with_tombstones = || tables.iter().filter(|table| has_tombstones(table));
-        let tombstones =
-            with_tombstones().map(|t| t.meta.tombstones + t.meta.range_tombstones).sum();
-        let entries = tables.iter().map(|table| table.meta.entries).sum();
-        (limits.is_dense(tombstones, entries) && !self.may_gather(level, tables, tombstones))
+        (self.is_dense(tables) && !self.may_gather(level, tables, tombstones_of(tables)))
             || with_tombstones().any(|table| limits.is_aged(table))
             || with_tombstones().any(|table| limits.percent > 0 && self.frees_much(level, table))
     }
 
     /// Below level 0: down a level, or in place where nothing is below.
-    fn collect(&self, level: usize, table: &Arc<TableFile>) -> Option<Plan> {
+    fn collect(&self, level: usize, tables: &[Arc<TableFile>]) -> Option<Plan> {
+        let [table] = tables else {
+            // They are neighbours: something is below.
+            return self.plan(level, level + 1, tables.to_vec(), Reason::Tombstones);
+        };
         let ends = (&table.meta.smallest.user_key[..], &table.meta.largest.user_key[..]);
         let (first, last) = (Some(ends.0), Some(ends.1));
         if (level + 1..=BOTTOM).any(|deeper| self.version.overlaps(deeper, first, last)) {
@@ -161,6 +233,14 @@ impl Picker<'_> {
         });
         if holds_an_end { meta.bytes / 2 } else { 0 }
     }
+}
+
+fn entries_of(tables: &[Arc<TableFile>]) -> u64 {
+    tables.iter().map(|table| table.meta.entries).sum()
+}
+
+fn tombstones_of(tables: &[Arc<TableFile>]) -> u64 {
+    tables.iter().map(|table| table.meta.tombstones + table.meta.range_tombstones).sum()
 }
 
 /// True if a table has tombstones of any kind.

@@ -72,6 +72,50 @@ fn deletes_free_space_while_they_go_on() {
     assert!(rewritten < 6.0, "{rewritten} bytes rewritten a byte");
 }
 
+/// What is deleted in key order waits for what comes next, since both delete from the
+/// table between them, and goes together with it; not for ever, and not at rest.
+#[test]
+fn neighbours_are_collected_together() {
+    let below = (0..9).map(|n| (BOTTOM, meta(1 + n, 100, n as u32 * 100, n as u32 * 100 + 99)));
+    let below: Vec<_> = below.collect();
+    let deletes = |number, first, last| {
+        let tombstones = u64::from(last - first);
+        (0, TableMeta { tombstones, entries: tombstones, ..meta(number, 10, first, last) })
+    };
+    let with = |above: &[(usize, TableMeta)]| [&below[..], above].concat();
+    let (first, second) = (deletes(20, 0, 250), deletes(21, 251, 560));
+    let (busy, rest) = (limits_with(50, 0), Limits { at_rest: true, ..limits_with(50, 0) });
+    let alone = with(std::slice::from_ref(&first));
+    assert!(picked(&alone, &busy).is_none());
+    assert_eq!(numbers(&picked(&alone, &rest).expect("nothing follows").inputs[1]), [1, 2, 3]);
+    let plan = picked(&with(&[first.clone(), second.clone()]), &busy).expect("two of four");
+    assert_eq!(numbers(&plan.inputs[0]), [21, 20]);
+    assert_eq!(numbers(&plan.inputs[1]), [1, 2, 3, 4, 5, 6]);
+    // Between these lies a table that neither deletes from, or there is no edge.
+    let far = deletes(21, 450, 760);
+    assert!(picked(&with(&[first, far]), &busy).is_none());
+    assert!(picked(&with(&[deletes(20, 0, 299)]), &busy).is_some());
+}
+
+/// Deletes in key order, never at rest, rewrite a table below once for some memtables.
+#[test]
+fn deletes_in_key_order_rewrite_little() {
+    let mut model = Model::new(13);
+    model.limits = Limits { level0_files: 8, ..limits_with(50, 0) };
+    for start in (0..20_000).step_by(50) {
+        model.flush(start..start + 50, false);
+        model.work(2, 0);
+    }
+    (model.bytes_flushed, model.bytes_compacted) = (0, 0);
+    for start in (0..19_800).step_by(110) {
+        model.flush(start..start + 110, true);
+        model.work(2, 0);
+    }
+    model.check_readers();
+    let rewritten = model.bytes_compacted as f64 / model.bytes_flushed as f64;
+    assert!(rewritten < 0.15, "{rewritten} bytes rewritten a byte");
+}
+
 /// Tombstones of level 0 with nothing in the level that they go into are moved there,
 /// and compacted from there with what they delete.
 #[test]
