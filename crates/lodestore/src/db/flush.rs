@@ -9,12 +9,12 @@ use crate::batch::FamilyId;
 use crate::budget::{AwaitedFlush, Charge, Item};
 use crate::compact::pick::BOTTOM;
 use crate::compact::retain::{Below, Retain};
-use crate::compact::run::{Grandparents, NewTable, Outputs, write_tables};
+use crate::compact::run::{Grandparents, NewTable, Outputs, Part, write_tables};
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::filename;
-use crate::key::FileId;
+use crate::key::{FileId, Trailer};
 use crate::latency::Operation;
 use crate::limiter::Purpose;
 use crate::memtable::Memtable;
@@ -29,6 +29,9 @@ use crate::wal::DurableLog;
 
 use super::engine::Engine;
 use super::family::FamilyCore;
+
+/// A memtable of less than this part of a full one is one table.
+const SMALL_PART: usize = 4;
 
 /// Memtables that were sealed at one moment and become tables together.
 pub(crate) struct SealGroup {
@@ -120,8 +123,8 @@ impl Engine {
         Ok(edit)
     }
 
-    /// Writes what readers can still see of a memtable to a level-0 table.
-    /// None if that is nothing.
+    /// Writes what readers can still see of a memtable to tables of level 0: one, two
+    /// where it has a wide gap, none if that is nothing.
     pub(crate) fn write_memtable(
         &self,
         family: &FamilyCore,
@@ -131,14 +134,18 @@ impl Engine {
         let snapshots = self.shared.snapshots.sequences();
         let deletes = memtable.range_deletes().deletes();
         let deletes = Fragments::build(family.order(), deletes, &snapshots);
-        let mut retain = Retain::new(snapshots, Below::Unknown, deletes);
-        let place = LevelPlace { level: 0, base: 1, covers_older: covers_older(family, memtable) };
-        let begin = || self.begin_table(family, created, Purpose::Flush, place);
-        let outputs =
-            Outputs::new(&begin, u64::MAX, Grandparents::default(), family.order().clone());
-        let operator = family.merge_operator.as_ref();
-        let mut cursor = memtable.cursor();
-        let (tables, _) = write_tables(&mut cursor, &mut retain, operator, outputs)?;
+        let mut tables = Vec::new();
+        for part in parts(family, memtable) {
+            let mut retain = Retain::new(snapshots.clone(), Below::Unknown, deletes.clone());
+            let covers_older = covers_older(family, memtable, &part);
+            let place = LevelPlace { level: 0, base: 1, covers_older };
+            let begin = || self.begin_table(family, created, Purpose::Flush, place);
+            let grandparents = Grandparents::default();
+            let outputs = Outputs::new(&begin, u64::MAX, grandparents, family.order().clone());
+            let (operator, mut cursor) = (family.merge_operator.as_ref(), memtable.cursor());
+            let outputs = outputs.within(part);
+            tables.extend(write_tables(&mut cursor, &mut retain, operator, outputs)?.0);
+        }
         let statistics = &self.shared.statistics;
         statistics.add(Counter::Flushes, 1);
         let bytes_written = tables.iter().map(|table| table.bytes).sum();
@@ -185,12 +192,54 @@ impl Engine {
     }
 }
 
-/// True if tables have keys between a memtable's first and its last. Where they
-/// have not, as in a load in order, its table may stay all there is.
-fn covers_older(family: &FamilyCore, memtable: &Arc<Memtable>) -> bool {
+/// All of a memtable, or what lies before and behind its gap. One table of a queue, which
+/// gains keys at one end and loses them at the other, would overlap all that lives between
+/// them, and be compacted with it; apart, neither end has much below.
+fn parts(family: &FamilyCore, memtable: &Arc<Memtable>) -> Vec<Part> {
+    match gap(family, memtable) {
+        None => vec![Part::default()],
+        Some(cut) => {
+            let before = Part { from: None, to: Some(cut.clone()) };
+            vec![before, Part { from: Some(cut), to: None }]
+        }
+    }
+}
+
+/// A border of tables in a gap between two keys of a memtable that holds more than half of
+/// the largest level, and more than the memtable; `None` for one that is small, which would
+/// be two smaller ones.
+fn gap(family: &FamilyCore, memtable: &Arc<Memtable>) -> Option<Vec<u8>> {
+    let is_small = memtable.memory_bytes() < family.options().memtable_bytes / SMALL_PART;
+    if is_small || memtable.has_range_deletes() {
+        return None;
+    }
+    let version = Arc::clone(&family.views.load().version);
+    let level = (1..=BOTTOM).map(|level| version.level(level)).max_by_key(|level| level.bytes())?;
+    // Whatever holds half of the bytes holds this table.
+    let cut = &level.middle()?.meta.smallest.user_key;
+    let [mut before, mut after] = [memtable.cursor(), memtable.cursor()];
+    before.seek_for_prev(cut, Trailer::MAX);
+    after.seek(cut, Trailer::MAX);
+    if !before.valid() || !after.valid() {
+        return None;
+    }
+    let bytes = level.bytes_between(family.order(), before.user_key(), after.user_key());
+    let is_wide = bytes > level.bytes() / 2 && bytes >= memtable.memory_bytes() as u64;
+    is_wide.then(|| cut.clone())
+}
+
+/// True if tables have keys between the first and the last of a memtable's `part`. Where
+/// they have not, as in a load in order, its table may stay all there is.
+fn covers_older(family: &FamilyCore, memtable: &Arc<Memtable>, part: &Part) -> bool {
     let [mut first, mut last] = [memtable.cursor(), memtable.cursor()];
-    first.seek_to_first();
-    last.seek_to_last();
+    match &part.from {
+        Some(from) => first.seek(from, Trailer::MAX),
+        None => first.seek_to_first(),
+    }
+    match &part.to {
+        Some(to) => last.seek_for_prev(to, Trailer::MAX),
+        None => last.seek_to_last(),
+    }
     if !first.valid() {
         return false;
     }

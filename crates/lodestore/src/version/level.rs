@@ -221,6 +221,27 @@ impl Level {
         };
         start..start + self.tables[start..].partition_point(starts_within)
     }
+
+    /// The table in which half of the bytes are reached: what holds more than half of
+    /// them without a break holds it.
+    pub(crate) fn middle(&self) -> Option<&Arc<TableFile>> {
+        let mut bytes = 0u64;
+        self.tables.iter().find(|table| {
+            bytes = bytes.saturating_add(table.meta.bytes);
+            bytes >= self.bytes.div_ceil(2)
+        })
+    }
+
+    /// Length of the tables that lie behind `before` and in front of `after`. For levels
+    /// from 1 on.
+    pub(crate) fn bytes_between(&self, order: &KeyOrder, before: &[u8], after: &[u8]) -> u64 {
+        let tables = &self.tables[self.overlapping(order, Some(before), Some(after))];
+        let between = tables.iter().filter(|table| {
+            let begins = order.compare(before, &table.meta.smallest.user_key);
+            begins == Ordering::Less && ends_before(order, &table.meta, after)
+        });
+        between.map(|table| table.meta.bytes).fold(0, u64::saturating_add)
+    }
 }
 
 /// True if everything in the table comes before `user_key`.

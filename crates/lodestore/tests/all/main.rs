@@ -28,6 +28,7 @@ mod scripts;
 mod model;
 mod pacing;
 mod compactions;
+mod queues;
 mod panics;
 mod pending;
 mod log_read_twice;
