@@ -1,5 +1,5 @@
 //! Flush: turn sealed memtables into level-0 tables.
-//! memtable -> table -> `VersionEdit` -> `Versions::apply` -> old logs go
+//! memtable -> one table, or two -> `VersionEdit` -> `Versions::apply` -> old logs go
 //!
 //! Invariant: a log is retired only after the manifest record that names its
 //! table is synced; a crash between leaves an orphan that the next open
