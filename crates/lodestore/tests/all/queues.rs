@@ -81,8 +81,8 @@ fn a_queue_is_not_rewritten() -> Result<(), Error> {
     check(&db, LENGTH * 7..LENGTH * 8)
 }
 
-/// A memtable of both ends becomes two tables, under a snapshot as well, and what is
-/// recovered from the log does: nothing is lost or comes back.
+/// A memtable of both ends becomes two tables, and nothing is lost or comes back: not under
+/// a snapshot, not when what was in memory is recovered, not when all is compacted.
 #[test]
 fn both_ends_of_a_queue_outlive_reopening() -> Result<(), Error> {
     let (fs, most) = (MemFs::new(), Arc::new(TablesOfAFlush::default()));
