@@ -5,7 +5,8 @@
 //! to children one at a time (`parent`, `protocol`). A child (`worker`) drives one
 //! engine (`engine`, `adapters`) set up as its lane says (`lanes`) through
 //! workloads (`workload`, `workloads`) on the key stream (`stream`), and measures
-//! (`meter`). What all of them tell becomes lines (`results`, `statistics`), and
+//! (`meter`); beside it the parent watches how fast the machine's memory is
+//! (`gauge`). What all of them tell becomes lines (`results`, `statistics`), and
 //! these, beside what they should be (`targets`), a table, a document, a page
 //! and, from documents, Markdown (`report`).
 //!
@@ -32,6 +33,7 @@ mod worker;
 
 // All of them.
 mod statistics;
+mod gauge;
 mod results;
 mod targets;
 mod schedule;
@@ -78,7 +80,8 @@ fn run(flags: &RunFlags) -> Result<()> {
     let head = Head::new(&plan, command);
     let collected = parent::run(&plan, &flags.place())?;
     let lines = results::lines(&collected.samples, plan.rounds);
-    let told = Told { head, lines, gaps: collected.gaps, samples: collected.samples };
+    let parent::Collected { samples, gaps, walks } = collected;
+    let told = Told { head, lines, gaps, samples, walks };
     print!("{}", report::table::text(&told));
     if let Some(path) = &flags.json {
         write(path, &report::document::text(&told))?;

@@ -11,8 +11,9 @@ use lode_bench::seconds_text;
 
 use crate::engine::Result;
 use crate::failure::Failure;
+use crate::gauge::Gauge;
 use crate::protocol::{Answer, Job};
-use crate::results::{Gap, Sample, check_agreement};
+use crate::results::{Gap, Sample, Walk, check_agreement};
 use crate::schedule::Plan;
 
 /// How the system ends a process that exceeds its limit on memory.
@@ -29,24 +30,31 @@ pub struct Collected {
     pub samples: Vec<Sample>,
     /// What engines cannot do.
     pub gaps: Vec<Gap>,
+    /// What memory took beside each child.
+    pub walks: Vec<Walk>,
 }
 
 /// Runs `plan` in a new directory below `place`, which is removed in the end.
 /// # Errors: `Disagreement` as soon as two engines found different things.
 pub fn run(plan: &Plan, place: &Path) -> Result<Collected> {
     let scratch = Scratch::new(place)?;
+    let gauge = Gauge::new();
     let mut collected = Collected::default();
     for round in 0..plan.rounds {
         for job in plan.jobs(round, &scratch.0) {
             let start = Instant::now();
             fs::create_dir(&job.directory).map_err(Failure::io(&job.directory))?;
-            for line in answers(&job, round)? {
+            let (answers, nanos) = gauge.beside(|| answers(&job, round));
+            for line in answers? {
                 collected.take(line, &job, round)?;
             }
+            let Job { engine, group, shape, .. } = job;
+            collected.walks.push(Walk { round, engine, group, shape, nanos });
             check_agreement(&collected.samples, round)?;
             fs::remove_dir_all(&job.directory).map_err(Failure::io(&job.directory))?;
             let took = seconds_text(start.elapsed().as_secs_f64());
-            eprintln!("round {} of {}: {}, {took}", round + 1, plan.rounds, name(&job));
+            let (number, rounds) = (round + 1, plan.rounds);
+            eprintln!("round {number} of {rounds}: {}, {took}, memory {nanos:.0} ns", name(&job));
         }
     }
     collected.gaps.sort();
@@ -129,7 +137,7 @@ fn failed(job: &Job, round: usize, what: &str) -> Failure {
 }
 
 fn name(job: &Job) -> String {
-    format!("{} {:?} {}", job.engine.name(), job.group, job.shape.name()).to_lowercase()
+    format!("{} {} {}", job.engine.name(), job.group.name(), job.shape.name())
 }
 
 /// A directory that is removed with everything in it.

@@ -63,6 +63,21 @@ pub struct Gap {
     pub reason: String,
 }
 
+/// What memory took beside one child.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Walk {
+    /// 0, 1, ...
+    pub round: usize,
+    /// Whose child it was.
+    pub engine: EngineKind,
+    /// What it did.
+    pub group: Group,
+    /// How large keys and values were.
+    pub shape: Shape,
+    /// Nanoseconds of a step of the `gauge`.
+    pub nanos: f64,
+}
+
 /// Until when a line counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

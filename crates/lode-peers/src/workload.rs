@@ -142,6 +142,11 @@ impl Group {
     pub const ALL: [Group; 5] =
         [Group::Ordered, Group::Random, Group::Synced, Group::Large, Group::Pulse];
 
+    /// What it is called.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
     /// Its workloads, in their order.
     pub fn workloads(self) -> &'static [Workload] {
         use Workload::*;

@@ -114,6 +114,9 @@ fn flags_do_what_they_say() {
     // Two engines, two sizes, two rounds, and nothing of fillrandom.
     assert_eq!(samples(&document, "readrandom").len(), 8);
     assert_eq!(document["samples"].as_array().map(Vec::len), Some(8));
+    let walks = document["walks"].as_array().expect("what memory took");
+    assert!(walks.iter().all(|walk| walk["nanos"].as_f64() > Some(0.0)), "{walks:?}");
+    assert_eq!(walks.len(), 8, "one beside each child");
     assert!(samples(&document, "readrandom").iter().all(|read| read["operations"] == 500));
     assert!(table.contains("Lane:       defaults") && table.contains("40-60"), "{table}");
     assert!(!table.contains("memtable_bytes"), "nobody is told anything: {table}");

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use lode_bench::report::html::escape;
 use lode_bench::{bytes_text, date_text, grouped};
 
-use super::Told;
+use super::{Told, walks};
 use crate::engines::EngineKind;
 use crate::results::{Cell, Gap, Line, Span};
 
@@ -37,8 +37,8 @@ pub fn beside(runs: &[Told]) -> String {
     joined([ratios(&all, name)].into_iter().chain(runs.iter().map(section)))
 }
 
-fn findings(told: &Told) -> [String; 4] {
-    [noise(told), below_one(told), short_of_aims(told), gaps(told)]
+fn findings(told: &Told) -> [String; 5] {
+    [noise(told), memory(told), below_one(told), short_of_aims(told), gaps(told)]
 }
 
 /// What there is nothing of leaves no empty lines behind.
@@ -261,6 +261,10 @@ fn noise(told: &Told) -> String {
         NOISE_TOLD * 100.0,
         if far.is_empty() { "nowhere" } else { &far }
     )
+}
+
+fn memory(told: &Told) -> String {
+    walks::text(told).map_or(String::new(), |text| format!("Memory: {text}.\n"))
 }
 
 fn below_one(told: &Told) -> String {

@@ -3,6 +3,7 @@
 
 mod grid;
 mod bars;
+mod walks;
 pub mod table;
 pub mod document;
 pub mod page;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapters;
 use crate::engines::EngineKind;
 use crate::lanes::{Lane, deviations};
-use crate::results::{Cell, Gap, Line, Sample};
+use crate::results::{Cell, Gap, Line, Sample, Walk};
 use crate::schedule::Plan;
 use crate::statistics::{Verdict, coverage_of};
 use crate::targets::Setting;
@@ -32,6 +33,9 @@ pub struct Told {
     pub gaps: Vec<Gap>,
     /// What it was computed from.
     pub samples: Vec<Sample>,
+    /// What memory took meanwhile; none in older documents.
+    #[serde(default)]
+    pub walks: Vec<Walk>,
 }
 
 /// Where, when and how engines were compared.

@@ -6,7 +6,7 @@ use lode_bench::report::html::{Table, document, escape, figure, paragraph, remar
 use lode_bench::{bytes_text, date_text, grouped};
 
 use super::bars::{Bar, picture};
-use super::{HEADINGS, Head, Told, columns, finding};
+use super::{HEADINGS, Head, Told, columns, finding, walks};
 use crate::engines::EngineKind;
 use crate::statistics::Verdict;
 
@@ -127,10 +127,11 @@ fn missing(told: &Told) -> String {
         .noise()
         .into_iter()
         .map(|(noise, lines)| format!("Noisy ({noise}): {}.", lines.join(", ")));
+    let memory = walks::text(told).map(|text| format!("Memory: {text}."));
     let gaps = told.gaps.iter().map(|gap| {
         format!("{} cannot do {}: {}", gap.engine.name(), gap.workload.name(), gap.reason)
     });
-    noisy.chain(gaps).map(|text| paragraph(&text)).collect()
+    noisy.chain(memory).chain(gaps).map(|text| paragraph(&text)).collect()
 }
 
 fn settings(head: &Head) -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lode_bench::{bytes_text, date_text, grouped};
 
-use super::{HEADINGS, Head, Told, columns, finding, grid};
+use super::{HEADINGS, Head, Told, columns, finding, grid, walks};
 use crate::results::Line;
 
 /// Everything, ours first in each line; losses, what is short of an aim, and noise
@@ -106,11 +106,15 @@ fn short_of_aims(told: &Told) -> String {
     text
 }
 
-/// What is noisy, what was written beside readers, and what is missing.
+/// What is noisy, how fast memory was, what was written beside readers, and what is
+/// missing.
 fn remarks(told: &Told) -> String {
     let mut text = String::new();
     for (noise, lines) in told.noise() {
         let _ = writeln!(text, "noisy ({noise}): {}", lines.join(", "));
+    }
+    if let Some(memory) = walks::text(told) {
+        let _ = writeln!(text, "memory: {memory}");
     }
     for line in &told.lines {
         for cell in &line.cells {

@@ -4,7 +4,7 @@ use super::*;
 use crate::results::lines;
 use crate::results::tests::samples;
 use crate::stream::Shape;
-use crate::workload::Workload;
+use crate::workload::{Group, Workload};
 
 fn told(seconds: f64) -> Told {
     let plan = Plan {
@@ -29,7 +29,15 @@ fn told(seconds: f64) -> Told {
     };
     let command = "/bin/lode-peers run --json a&b --rounds 6".to_string();
     let lines = lines(&all, plan.rounds);
-    Told { head: Head::new(&plan, command), lines, gaps: vec![gap], samples: all }
+    let walks = plan.engines.iter().zip([150.0, 300.0, 180.0]).flat_map(|(&engine, nanos)| {
+        let (group, shape) = (Group::Random, Shape::Standard);
+        (0..plan.rounds).map(move |round| {
+            let nanos = if round == 4 { nanos } else { 150.0 };
+            Walk { round, engine, group, shape, nanos }
+        })
+    });
+    let walks = walks.collect();
+    Told { head: Head::new(&plan, command), lines, gaps: vec![gap], samples: all, walks }
 }
 
 /// Ours comes first in every line; losses are marked there and told at the end
@@ -81,6 +89,26 @@ fn noise_hides_no_loss() {
     );
     assert_eq!(text.matches("fewer than 3 rounds").count(), 1, "{text}");
     assert!(page::html(&told).contains("<li>noisy: readseq 16-100: rocksdb"));
+}
+
+/// Where memory was slower beside one engine than beside another is told everywhere,
+/// and nothing of it where nobody walked, as in documents of older builds.
+#[test]
+fn memory_that_differed_is_told() {
+    let told = told(1.5);
+    let sentence = "a step of a walk through 128.0 MiB of memory took beside lodestore 150 ns, \
+                    lodestore-again 150 ns, rocksdb 150 ns by medians; engines differed most in \
+                    random 16-100 of round 5, 2.00 times";
+    assert!(table::text(&told).contains(&format!("\nmemory: {sentence}\n")));
+    assert!(page::html(&told).contains(&format!("<p>Memory: {sentence}.</p>")));
+    assert!(markdown::text(&told).contains(&format!("\nMemory: {sentence}.\n")));
+    let mut older: serde_json::Value =
+        serde_json::from_str(&document::text(&told)).expect("it is JSON");
+    older.as_object_mut().expect("an object").remove("walks").expect("it is there");
+    let older = document::parse(&older.to_string()).expect("fields may be missing");
+    for text in [table::text(&older), page::html(&older), markdown::text(&older)] {
+        assert!(!text.contains("a step of a walk"), "{text}");
+    }
 }
 
 /// The page needs nothing but itself, escapes what it shows, and has losses in
