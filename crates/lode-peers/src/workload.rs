@@ -88,10 +88,15 @@ pub enum Group {
     Pulse,
 }
 
+/// What a variant without fields is called on the command line and in reports.
+fn lowercase(variant: &impl std::fmt::Debug) -> String {
+    format!("{variant:?}").to_lowercase()
+}
+
 impl Workload {
     /// The name on the command line.
     pub fn name(self) -> String {
-        format!("{self:?}").to_lowercase()
+        lowercase(&self)
     }
 
     /// The group it belongs to.
@@ -144,7 +149,7 @@ impl Group {
 
     /// What it is called.
     pub fn name(self) -> String {
-        format!("{self:?}").to_lowercase()
+        lowercase(&self)
     }
 
     /// Its workloads, in their order.
