@@ -33,13 +33,13 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Bytes of keys and values that callers wrote.
+    /// Bytes of the batches that callers wrote: keys, values, and what tells them apart.
     UserBytesWritten => "write.user-bytes",
     /// Records (puts, deletes, merges) that callers wrote.
     RecordsWritten => "write.records",
     /// Commit groups: each is one append to the log.
     CommitGroups => "write.groups",
-    /// Bytes appended to the log.
+    /// Bytes by which the log grew: records with their headers and what fills them up.
     LogBytes => "log.bytes",
     /// Times that the log was made durable.
     LogSyncs => "log.syncs",

@@ -400,9 +400,11 @@ impl Engine {
         batch: &WriteBatch,
     ) -> Result<()> {
         let begin = options.sync.then(|| self.shared.scheduler.now());
+        let bytes_before = commit.log.as_ref().map_or(0, ActiveLog::bytes);
         let appended = self.append_and_sync(commit, options, batch);
         let bytes = commit.log.as_ref().map_or(0, ActiveLog::bytes);
         self.log_bytes.store(bytes, Ordering::Relaxed);
+        self.shared.statistics.add(Counter::LogBytes, bytes.saturating_sub(bytes_before));
         if let Some(begin) = begin {
             let end = self.shared.scheduler.now();
             if end.saturating_sub(begin) >= stalls::LONG {
@@ -421,7 +423,6 @@ impl Engine {
     ) -> Result<()> {
         let log = commit.log.as_mut().expect("logging is on");
         let statistics = &self.shared.statistics;
-        statistics.add(Counter::LogBytes, batch.as_bytes().len() as u64);
         if options.sync {
             statistics.add(Counter::LogSyncs, 1);
             let needed_from = self.logs.needed_from();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lodestore::inspect::{FileUse, Status, Survey};
-use lodestore::{Counter, Db, Error, Fs, MemFs, Operation, Options, Statistics};
+use lodestore::{Counter, Db, Error, Fs, MemFs, Operation, Options, Statistics, WriteOptions};
 
 const DIRECTORY: &str = "db";
 
@@ -28,6 +28,28 @@ fn load(db: &Db, keys: u32) {
     for i in 0..keys {
         db.put(&i.wrapping_mul(0x9e37_79b9).to_be_bytes(), &[i as u8; 100]).unwrap();
     }
+}
+
+/// All that a write adds to the log's file is counted: headers of records too, and what
+/// fills a synced one up to a block.
+#[test]
+fn the_log_grows_by_what_is_counted() {
+    const FILE_HEADER_BYTES: u64 = 4_096;
+    let (db, fs) = open(|options| options.family.memtable_bytes = 1 << 20);
+    let newest_log_bytes = || {
+        let names = fs.list(Path::new(DIRECTORY)).unwrap();
+        let newest = names.iter().filter(|name| name.ends_with(".wal")).max().unwrap();
+        fs.length(&Path::new(DIRECTORY).join(newest)).unwrap()
+    };
+    let counted = || db.statistics().get(Counter::LogBytes);
+    load(&db, 100);
+    assert_eq!(newest_log_bytes(), FILE_HEADER_BYTES + counted());
+    assert!(counted() > 100 * (4 + 100 + 24), "{}", counted());
+    for i in 0..10u8 {
+        db.put_with(&WriteOptions::SYNCED, &[i], b"synced").unwrap();
+    }
+    assert_eq!(newest_log_bytes(), FILE_HEADER_BYTES + counted());
+    assert!(counted() > 10 * 4_096, "{}", counted());
 }
 
 /// Operations are timed: short ones in part, long ones all.
