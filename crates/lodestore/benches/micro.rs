@@ -52,8 +52,8 @@ fn batch_put(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn log_append_in_memory(bencher: Bencher<'_, '_>) {
     let mut log = Log::default();
-    let payload = [7; 131];
-    bencher.bench_local(|| log.append(black_box(&payload)));
+    let mut batch = Log::batch::<131>();
+    bencher.bench_local(|| log.append(black_box(&mut batch)));
 }
 
 #[divan::bench(args = ["sequential", "random"], sample_count = 10)]

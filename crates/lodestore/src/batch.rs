@@ -357,11 +357,11 @@ impl WriteBatch {
     }
 }
 
-fn sequence_in(bytes: &[u8]) -> SequenceNumber {
+pub(crate) fn sequence_in(bytes: &[u8]) -> SequenceNumber {
     u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"))
 }
 
-fn sequence_count_in(bytes: &[u8]) -> u32 {
+pub(crate) fn sequence_count_in(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes"))
 }
 

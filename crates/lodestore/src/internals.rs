@@ -22,7 +22,10 @@ use crate::wal::{Room, SegmentHeader, SegmentWriter};
 
 /// A log segment in memory: the cost of framing without that of a file.
 #[derive(Debug)]
-pub struct Log(SegmentWriter);
+pub struct Log {
+    segment: SegmentWriter,
+    sequence: SequenceNumber,
+}
 
 impl Default for Log {
     fn default() -> Log {
@@ -30,15 +33,24 @@ impl Default for Log {
         fs.create_directory(Path::new("d")).expect("memory takes a directory");
         let header = SegmentHeader { number: 1, id: FileId(1), ..SegmentHeader::default() };
         let path = PathBuf::from("d/000001.wal");
-        Log(SegmentWriter::create(&fs, &path, &header, None, Room::AsNeeded)
-            .expect("memory takes a file"))
+        let segment = SegmentWriter::create(&fs, &path, &header, None, Room::AsNeeded);
+        Log { segment: segment.expect("memory takes a file"), sequence: 1 }
     }
 }
 
 impl Log {
-    /// Appends one record.
-    pub fn append(&mut self, payload: &[u8]) {
-        self.0.append(payload).expect("memory takes a record");
+    /// Appends a batch of one entry, which gets the next sequence number.
+    pub fn append(&mut self, batch: &mut [u8]) {
+        batch[..8].copy_from_slice(&self.sequence.to_le_bytes());
+        self.sequence += 1;
+        self.segment.append(batch).expect("memory takes a record");
+    }
+
+    /// A batch of so many bytes that claims to have one entry.
+    pub fn batch<const BYTES: usize>() -> [u8; BYTES] {
+        let mut batch = [7; BYTES];
+        batch[8..12].copy_from_slice(&1u32.to_le_bytes());
+        batch
     }
 }
 

@@ -18,8 +18,12 @@
 //! looks at each place once, whatever lengths a hostile file claims. Tag and
 //! context tie a record to its file and place: in a recycled file, the records
 //! of the former life don't count.
+//!
+//! In the log, behind such a record, there may be short ones in the same block
+//! (see `short`): most records of small batches are.
 
 mod reader;
+mod short;
 mod writer;
 
 pub(crate) use reader::{End, Next, RecordReader, Scan, scan};

@@ -14,9 +14,11 @@
 //! - a segment takes records only until it is sealed, and its successor is
 //!   created only after that.
 
+mod batches;
 mod header;
 mod recover;
 
+pub(crate) use batches::BatchReader;
 pub(crate) use header::{
     Access, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader, read_any as read_header,
 };
@@ -27,8 +29,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::fs::{Fs, WritableFile};
 use crate::key::FileId;
-use crate::record::{Failure, Kind, Next, RecordReader, RecordWriter};
+use crate::record::{Failure, Kind, Next, RecordWriter};
 use crate::sync::Arc;
+
+use batches::Numbering;
 
 /// A segment that was made durable up to a place: what is missing below it is
 /// lost. The manifest names the newest one, whose end no later segment knows.
@@ -44,6 +48,7 @@ pub(crate) struct DurableLog {
 pub(crate) struct SegmentWriter {
     header: SegmentHeader,
     records: RecordWriter,
+    numbering: Numbering,
     predecessor_durable: bool,
 }
 
@@ -76,6 +81,7 @@ impl SegmentWriter {
         Ok(SegmentWriter {
             header: header.clone(),
             records: RecordWriter::new(fs, path, file, header.id, HEADER_BLOCK_BYTES),
+            numbering: Numbering::default(),
             // A durable segment had durable ones before it.
             predecessor_durable: header.predecessor.is_none_or(|p| p.watermark == p.bytes),
         })
@@ -96,23 +102,29 @@ impl SegmentWriter {
         self.records.poison()
     }
 
-    /// Appends one record with one write. When this returns, a killed process
-    /// does not lose it. Returns its offset.
-    pub(crate) fn append(&mut self, payload: &[u8]) -> std::result::Result<u64, Failure> {
-        self.records.append(&[payload])
+    /// Appends one batch with one write. When this returns, a killed process
+    /// does not lose it. Returns its record's offset.
+    pub(crate) fn append(&mut self, batch: &[u8]) -> std::result::Result<u64, Failure> {
+        let offset = match self.numbering.shortened(batch) {
+            Some((count, rest)) if self.records.takes_short(1 + rest.len()) => {
+                self.records.append_short([&[count], rest])?
+            }
+            _ => self.records.append(&[batch])?,
+        };
+        self.numbering.go_past(batch);
+        Ok(offset)
     }
 
-    /// As [`SegmentWriter::append_group`], and makes the whole segment survive
-    /// power loss.
+    /// As [`SegmentWriter::append`], and makes the whole segment survive power
+    /// loss.
     ///
     /// # Panics
     /// If the segments before this one are not known to be durable.
-    pub(crate) fn append_group_and_sync(
-        &mut self,
-        payloads: &[&[u8]],
-    ) -> std::result::Result<u64, Failure> {
+    pub(crate) fn append_and_sync(&mut self, batch: &[u8]) -> std::result::Result<u64, Failure> {
         self.assert_order();
-        self.records.append_and_sync(payloads)
+        let offset = self.records.append_and_sync(&[batch])?;
+        self.numbering.go_past(batch);
+        Ok(offset)
     }
 
     /// Makes the whole segment survive power loss; does nothing if it does.
@@ -273,11 +285,11 @@ pub(crate) fn sync_recovered(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Reads a segment's payloads, also while it is being written.
+/// Reads a segment's batches, also while it is being written.
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
     path: PathBuf,
-    records: RecordReader,
+    batches: BatchReader,
     limit: Option<u64>,
 }
 
@@ -294,8 +306,8 @@ impl SegmentReader {
                 return Err(Error::corruption(path, 0, format!("this is not log {number}")));
             }
         };
-        let records = RecordReader::new(file, path, header.id, HEADER_BLOCK_BYTES, u64::MAX);
-        Ok(SegmentReader { path: path.to_path_buf(), records, limit: None })
+        let batches = BatchReader::new(file, path, header.id, HEADER_BLOCK_BYTES, u64::MAX);
+        Ok(SegmentReader { path: path.to_path_buf(), batches, limit: None })
     }
 
     /// Says that the segment has whole records up to `bytes`: where it was
@@ -303,17 +315,17 @@ impl SegmentReader {
     /// Before the first call, the records end where no further one is whole.
     pub(crate) fn set_limit(&mut self, bytes: u64) {
         self.limit = Some(bytes);
-        self.records.set_limit(bytes);
+        self.batches.set_limit(bytes);
     }
 
-    /// The next record's offset and payload; `None` at the limit, or, without
+    /// The next batch, and its record's offset; `None` at the limit, or, without
     /// one, if no further record is whole yet. Asking again later is allowed.
     ///
     /// # Errors
     /// `Io`; `Corruption` if a record below the limit is damaged.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
-        match self.records.next()? {
-            Next::Record { offset, payload } => Ok(Some((offset, payload))),
+        match self.batches.next()? {
+            Next::Record { offset, payload, .. } => Ok(Some((offset, payload))),
             Next::End(end) => match self.limit {
                 Some(limit) if end.offset() < limit => {
                     let what = format!("no whole record is here, but the log goes to {limit}");

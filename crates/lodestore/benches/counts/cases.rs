@@ -56,8 +56,8 @@ fn batch_put(counter: Counter<'_>) {
 
 fn log_encode(counter: Counter<'_>) {
     let mut log = Log::default();
-    let payload = [7; 131];
-    counter(ENTRIES as u64, &mut || (0..ENTRIES).for_each(|_| log.append(black_box(&payload))));
+    let mut batch = Log::batch::<131>();
+    counter(ENTRIES as u64, &mut || (0..ENTRIES).for_each(|_| log.append(black_box(&mut batch))));
 }
 
 fn memtable_insert(counter: Counter<'_>) {

@@ -432,7 +432,7 @@ impl Engine {
         noted.map_err(|failure| self.take_log_failure(failure))?;
         let writer = log.writer.as_mut().expect("a segment was begun");
         let appended = match options.sync {
-            true => writer.append_group_and_sync(&[batch.as_bytes()]),
+            true => writer.append_and_sync(batch.as_bytes()),
             false => writer.append(batch.as_bytes()),
         };
         appended.map_err(|failure| self.take_log_failure(failure))?;

@@ -7,9 +7,9 @@ use crate::error::{Error, Result, Undecodable};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, SequenceNumber};
 use crate::leveldb::decode_batch;
-use crate::record::{End, Next, RecordReader, scan};
+use crate::record::{End, Next, scan};
 use crate::sync::Arc;
-use crate::wal::{self, Predecessor, SegmentHeader};
+use crate::wal::{self, BatchReader, Predecessor, SegmentHeader};
 
 use super::described::Engine;
 use super::foreign_log::LevelDbRecords;
@@ -26,7 +26,7 @@ pub struct LogFile {
 
 #[derive(Debug)]
 enum Records {
-    Ours { file: Arc<dyn ReadableFile>, id: FileId, reader: RecordReader },
+    Ours { file: Arc<dyn ReadableFile>, id: FileId, reader: BatchReader },
     LevelDb(LevelDbRecords),
 }
 
@@ -80,7 +80,8 @@ pub struct LogBatch<'a> {
     pub sequence: SequenceNumber,
     /// Entries in it.
     pub entries: u32,
-    /// Its bytes in the file, without the frame.
+    /// Its bytes; in the file there are its record's frame, too, or 11 bytes of it fewer if
+    /// that is a short one.
     pub bytes: usize,
     batch: BatchRef<'a>,
 }
@@ -151,7 +152,7 @@ impl LogFile {
     fn ours(file: Arc<dyn ReadableFile>, path: &Path, header: &SegmentHeader) -> LogFile {
         let &SegmentHeader { number, id, database, first_sequence, .. } = header;
         let start = wal::HEADER_BLOCK_BYTES;
-        let reader = RecordReader::new(Arc::clone(&file), path, id, start, u64::MAX);
+        let reader = BatchReader::new(Arc::clone(&file), path, id, start, u64::MAX);
         let engine = Engine::Lodestore;
         LogFile {
             path: path.to_path_buf(),
@@ -203,7 +204,7 @@ impl LogFile {
         }
         let next = match &mut self.records {
             Records::Ours { reader, .. } => match reader.next()? {
-                Next::Record { offset, payload } => {
+                Next::Record { offset, payload, .. } => {
                     Some((offset, payload.len(), BatchRef::decode(payload)))
                 }
                 Next::End(_) => None,
@@ -239,7 +240,7 @@ fn end_of_ours(
     path: &Path,
     file: &dyn ReadableFile,
     id: FileId,
-    mut reader: RecordReader,
+    mut reader: BatchReader,
 ) -> Result<LogEnd> {
     let end = loop {
         if let Next::End(end) = reader.next()? {
@@ -247,14 +248,15 @@ fn end_of_ours(
         }
     };
     let offset = end.offset();
+    let records = reader.records();
     let ended = LogEnd {
         offset,
         rest: None,
         next: None,
-        durable_bytes: reader.watermark(),
-        predecessors_durable: reader.predecessor_durable(),
-        manifest_edit: reader.manifest_edit(),
-        checksum: reader.checksum(),
+        durable_bytes: records.watermark(),
+        predecessors_durable: records.predecessor_durable(),
+        manifest_edit: records.manifest_edit(),
+        checksum: records.checksum(),
     };
     let rest = match end {
         End::Clean { .. } => return Ok(ended),

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::short::{SHORT_HEADER_BYTES, ShortHeader};
 use super::{Chain, HEADER_BYTES, Header, KIND_SKIPPABLE, Kind, Owner};
 use crate::checksum::crc32c;
 use crate::error::{Error, Result};
@@ -22,6 +23,8 @@ pub(crate) enum Next<'a> {
         offset: u64,
         /// What was appended.
         payload: &'a [u8],
+        /// It was appended as a short record.
+        is_short: bool,
     },
     /// No further record is whole. In a file that is still written to, asking
     /// again later may give one.
@@ -76,7 +79,18 @@ pub(crate) struct RecordReader {
     watermark: u64,
     manifest_edit: u64,
     predecessor_durable: bool,
+    shorts: Shorts,
     window: Window,
+}
+
+/// Whether short records are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shorts {
+    /// The file has none.
+    Absent,
+    /// Not before a payload with a whole header was.
+    Waiting,
+    Expected,
 }
 
 impl RecordReader {
@@ -100,8 +114,15 @@ impl RecordReader {
             watermark: 0,
             manifest_edit: 0,
             predecessor_durable: false,
+            shorts: Shorts::Absent,
             window: Window::default(),
         }
+    }
+
+    /// Reads short records too.
+    pub(crate) fn with_shorts(mut self) -> RecordReader {
+        self.shorts = Shorts::Waiting;
+        self
     }
 
     /// Where the last record ends.
@@ -153,8 +174,16 @@ impl RecordReader {
                     return Ok(Next::End(end));
                 }
                 Step::Record { kind: Some(Kind::Payload), offset, payload_bytes } => {
+                    if self.shorts == Shorts::Waiting {
+                        self.shorts = Shorts::Expected;
+                    }
                     let payload = self.window.slice(offset + HEADER_BYTES as u64, payload_bytes);
-                    return Ok(Next::Record { offset, payload });
+                    return Ok(Next::Record { offset, payload, is_short: false });
+                }
+                Step::Short { offset, payload_bytes } => {
+                    let start = offset + SHORT_HEADER_BYTES as u64;
+                    let payload = self.window.slice(start, payload_bytes);
+                    return Ok(Next::Record { offset, payload, is_short: true });
                 }
                 Step::Record { kind: Some(Kind::ManifestEdit), offset, payload_bytes } => {
                     let payload = self.window.slice(offset + HEADER_BYTES as u64, payload_bytes);
@@ -172,6 +201,11 @@ impl RecordReader {
 
     /// Goes past one record of any kind, which is in the window then.
     fn step(&mut self) -> Result<Step> {
+        if self.shorts == Shorts::Expected
+            && let Some(step) = self.step_short()?
+        {
+            return Ok(step);
+        }
         let offset = self.offset;
         let mut end = self.end_for(HEADER_BYTES as u64)?;
         if offset >= end {
@@ -209,6 +243,31 @@ impl RecordReader {
         Ok(Step::Record { kind, offset, payload_bytes: header.payload_bytes as usize })
     }
 
+    /// As [`RecordReader::step`]; `None` if what is here does not look like a short record.
+    fn step_short(&mut self) -> Result<Option<Step>> {
+        let offset = self.offset;
+        let end = self.end_for(SHORT_HEADER_BYTES as u64)?;
+        let is_there = end.saturating_sub(offset) >= SHORT_HEADER_BYTES as u64
+            && self.fill(offset, SHORT_HEADER_BYTES, end)?;
+        if !is_there {
+            return Ok(None);
+        }
+        let bytes = self.window.slice(offset, SHORT_HEADER_BYTES).first_chunk().expect("header");
+        let Some(header) = ShortHeader::decode(*bytes, self.owner) else { return Ok(None) };
+        let torn = |what| Ok(Some(Step::End(End::Torn { offset, what })));
+        let whole = header.record_bytes();
+        let end = self.end_for(whole as u64)?;
+        if whole as u64 > end.saturating_sub(offset) || !self.fill(offset, whole, end)? {
+            return torn("a record ends early");
+        }
+        if !header.is_sound(self.window.slice(offset, whole), self.owner, offset) {
+            return torn("a record's checksum is wrong");
+        }
+        self.offset += whole as u64;
+        self.chain.add(header.checksum);
+        Ok(Some(Step::Short { offset, payload_bytes: header.payload_bytes }))
+    }
+
     /// The record's kind; `None` if it may be skipped.
     fn understand(&self, header: &Header) -> Result<Option<Kind>> {
         let kind = Kind::from_byte(header.kind);
@@ -244,6 +303,7 @@ impl RecordReader {
 
 enum Step {
     Record { kind: Option<Kind>, offset: u64, payload_bytes: usize },
+    Short { offset: u64, payload_bytes: usize },
     End(End),
 }
 

@@ -267,3 +267,133 @@ fn a_header_needs_both_tag_and_checksum() {
     let moved = Header::decode(record.first_chunk().unwrap(), former, 72);
     assert!(moved.is_none());
 }
+
+/// What a reader that knows short records gives, and which of them are.
+fn read_all_with_shorts(scratch: &Scratch) -> (Vec<(Vec<u8>, bool)>, End) {
+    let mut reader = scratch.reader().with_shorts();
+    let mut found = Vec::new();
+    loop {
+        match reader.next().unwrap() {
+            Next::Record { payload, is_short, .. } => found.push((payload.to_vec(), is_short)),
+            Next::End(end) => return (found, end),
+        }
+    }
+}
+
+/// Appends in the short form where that is allowed; says whether it was.
+fn append_shortest(writer: &mut RecordWriter, payload: &[u8]) -> bool {
+    let is_short = writer.takes_short(payload.len());
+    let (first, rest) = payload.split_at(1);
+    match is_short {
+        true => writer.append_short([first, rest]).unwrap(),
+        false => writer.append(&[payload]).unwrap(),
+    };
+    is_short
+}
+
+/// Short records come back with others between them, and both sides agree on where they
+/// stand and on the checksum.
+#[test]
+fn short_records_come_back() {
+    let scratch = Scratch::new();
+    let mut writer = scratch.writer();
+    let mut expected = Vec::new();
+    for n in 1..1000usize {
+        let payload = vec![n as u8; if n % 50 == 0 { 70_000 } else { n % 200 + 1 }];
+        let is_short = append_shortest(&mut writer, &payload);
+        expected.push((payload, is_short));
+        match n % 90 {
+            17 => writer.sync().unwrap(),
+            40 => _ = writer.append_marker(Kind::ManifestEdit, &7u64.to_le_bytes()).unwrap(),
+            _ => {}
+        }
+    }
+    let (found, end) = read_all_with_shorts(&scratch);
+    assert!(found == expected);
+    assert_eq!(end, End::Clean { offset: writer.bytes() });
+    let shorts = expected.iter().filter(|(_, is_short)| *is_short).count();
+    assert!((900..990).contains(&shorts), "{shorts}");
+    let mut reader = scratch.reader().with_shorts();
+    while let Next::Record { .. } = reader.next().unwrap() {}
+    assert_eq!((reader.checksum(), reader.manifest_edit()), (writer.checksum(), 7));
+}
+
+/// Each block has a whole header, from which on its records can be read, and so has what
+/// follows a sync: it is the witness.
+#[test]
+fn short_records_have_a_whole_header_before_them_in_their_block() {
+    let scratch = Scratch::new();
+    let mut writer = scratch.writer();
+    assert!(!append_shortest(&mut writer, &[1; 119]));
+    assert_eq!(writer.bytes(), 24 + 120);
+    assert!(append_shortest(&mut writer, &[2; 120]));
+    assert_eq!(writer.bytes(), 24 + 120 + 128);
+    writer.append_marker(Kind::PredecessorDurable, &[]).unwrap();
+    assert!(append_shortest(&mut writer, &[3; 9]), "a marker is in nobody's way");
+    writer.sync().unwrap();
+    assert!(!append_shortest(&mut writer, &[4; 9]), "it is to tell of the sync");
+    assert!(!writer.takes_short(1 << 16));
+    for n in 0..500 {
+        append_shortest(&mut writer, &vec![5; 119 + n % 3]);
+    }
+    for block in 0..writer.bytes() / BLOCK_BYTES {
+        let found = scratch.scan(block * BLOCK_BYTES).first.expect("there is one");
+        assert!(found < block * BLOCK_BYTES + 152, "block {block}: the first is at {found}");
+    }
+    assert_eq!(scratch.scan(BLOCK_BYTES).watermark, BLOCK_BYTES);
+}
+
+/// Cut at any byte, or with any bit changed, exactly the whole records before are given.
+#[test]
+fn a_damaged_short_record_ends_the_records_before_it() {
+    let scratch = Scratch::new();
+    let mut writer = scratch.writer();
+    let mut ends = vec![0];
+    for n in 1..12u8 {
+        assert_eq!(append_shortest(&mut writer, &vec![n; usize::from(n) * 3]), n > 1);
+        ends.push(writer.bytes());
+    }
+    let bytes = scratch.bytes();
+    let assert_ends = |at: usize, what: &str| {
+        let (found, end) = read_all_with_shorts(&scratch);
+        let whole = ends.iter().rposition(|&end| end <= at as u64).unwrap();
+        assert_eq!((found.len(), end.offset()), (whole, ends[whole]), "{what} at {at}");
+    };
+    for at in 0..bytes.len() {
+        scratch.set_bytes(&bytes[..at]);
+        assert_ends(at, "cut");
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            scratch.set_bytes(&damaged);
+            assert_ends(at, "changed");
+        }
+    }
+}
+
+/// Short records count only in their file and at their place, and not before a payload
+/// that has a whole header: what they follow is not known there.
+#[test]
+fn short_records_count_only_behind_a_payload_of_their_file() {
+    let scratch = Scratch::new();
+    let mut writer = scratch.writer();
+    writer.append(&[b"first"]).unwrap();
+    let (second, third) = (writer.bytes(), writer.bytes() + 16);
+    assert!(append_shortest(&mut writer, b"second") && append_shortest(&mut writer, b"third."));
+    let bytes = scratch.bytes();
+    let without = read_all(&mut scratch.reader());
+    assert_eq!(without, (vec![b"first".to_vec()], End::Foreign { offset: second }));
+    let file = scratch.fs.open(Path::new(PATH)).unwrap();
+    let mut late = RecordReader::new(file, Path::new(PATH), ID, second, u64::MAX).with_shorts();
+    assert!(matches!(late.next().unwrap(), Next::End(End::Foreign { .. })));
+    let mut moved = bytes.clone();
+    moved.copy_within(third as usize.., second as usize);
+    scratch.set_bytes(&moved);
+    assert_eq!(read_all_with_shorts(&scratch).0.len(), 1, "it stood elsewhere");
+    // The file's tag, with the header's checksum of another id.
+    let owner = Owner { id: FileId(ID.0 ^ 1), tag: Owner::new(ID).tag };
+    let mut other = bytes[..second as usize].to_vec();
+    short::encode(&mut other, owner, second, [b"s", b"econd"]);
+    scratch.set_bytes(&other);
+    assert_eq!(read_all_with_shorts(&scratch).0.len(), 1, "it is another file's");
+}

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{ALIGNMENT, BLOCK_BYTES, Chain, HEADER_BYTES, Kind, Owner};
-use super::{encode, encode_around};
+use super::{encode, encode_around, short};
 use crate::error::{Error, Result};
 use crate::fs::{Fs, WritableFile, is_out_of_descriptors};
 use crate::key::FileId;
@@ -49,6 +49,9 @@ pub(crate) struct RecordWriter {
     owner: Owner,
     bytes: u64,
     watermark: u64,
+    /// The block that the last whole header of a payload is in: short records may follow
+    /// there.
+    short_block: Option<u64>,
     chain: Chain,
     /// The file's name is durable too.
     name_durable: bool,
@@ -78,6 +81,7 @@ impl RecordWriter {
             owner: Owner::new(id),
             bytes,
             watermark: 0,
+            short_block: None,
             chain: Chain::default(),
             name_durable: false,
             poison: None,
@@ -110,6 +114,30 @@ impl RecordWriter {
     /// a killed process loses none of them. Returns the first one's offset.
     pub(crate) fn append(&mut self, payloads: &[&[u8]]) -> std::result::Result<u64, Failure> {
         self.append_records(Kind::Payload, payloads, false)
+    }
+
+    /// True if a payload of this length may be appended by [`RecordWriter::append_short`]:
+    /// the first one that begins in a block may not. So each block has a witness, and one
+    /// from which on its records can be read; and what follows a sync, which ends at a
+    /// block's border, has one that tells of it.
+    #[inline]
+    pub(crate) fn takes_short(&self, payload_bytes: usize) -> bool {
+        payload_bytes <= short::SHORT_PAYLOAD_BYTES_MAX
+            && self.short_block == Some(self.bytes / BLOCK_BYTES)
+    }
+
+    /// As [`RecordWriter::append`], of one payload, in two parts and with a shorter header.
+    ///
+    /// # Panics
+    /// If [`RecordWriter::takes_short`] says no.
+    pub(crate) fn append_short(&mut self, parts: [&[u8]; 2]) -> std::result::Result<u64, Failure> {
+        assert!(self.takes_short(parts[0].len() + parts[1].len()));
+        self.check_poison()?;
+        let (start, mut chain) = (self.bytes, self.chain);
+        self.buffer.clear();
+        chain.add(short::encode(&mut self.buffer, self.owner, start, parts));
+        self.write_buffer(start + self.buffer.len() as u64, chain, &[])?;
+        Ok(start)
     }
 
     /// As [`RecordWriter::append`], and makes everything in the file durable.
@@ -150,9 +178,7 @@ impl RecordWriter {
         if self.is_durable() {
             return Ok(());
         }
-        if let Some(error) = &self.poison {
-            return Err(Failure::Poisoned(error.clone()));
-        }
+        self.check_poison()?;
         if !self.bytes.is_multiple_of(BLOCK_BYTES) {
             self.append_records(Kind::Payload, &[], true)?;
         }
@@ -181,11 +207,10 @@ impl RecordWriter {
         payloads: &[&[u8]],
         fill_block: bool,
     ) -> std::result::Result<u64, Failure> {
-        if let Some(error) = &self.poison {
-            return Err(Failure::Poisoned(error.clone()));
-        }
+        self.check_poison()?;
         let start = self.bytes;
         let (mut end, mut chain) = (start, self.chain);
+        let mut short_block = self.short_block;
         self.buffer.clear();
         let mut uncopied = Vec::new();
         for payload in payloads {
@@ -198,6 +223,9 @@ impl RecordWriter {
                 chain.add(checksum);
                 uncopied.push((place, *payload));
             }
+            if kind == Kind::Payload {
+                short_block = Some(end / BLOCK_BYTES);
+            }
             end += record_bytes(payload);
         }
         if let Some(zeros) = fill_block.then(|| fill_bytes(end)).flatten() {
@@ -206,9 +234,22 @@ impl RecordWriter {
             chain.add(encode(&mut self.buffer, self.owner, end, Kind::Skip, watermark, zeros));
             end += record_bytes(zeros);
         }
+        self.write_buffer(end, chain, &uncopied)?;
+        self.short_block = short_block;
+        Ok(start)
+    }
+
+    /// Writes what is in the buffer, with `uncopied` in their places: the file ends at `end`
+    /// then.
+    fn write_buffer(
+        &mut self,
+        end: u64,
+        chain: Chain,
+        uncopied: &[(usize, &[u8])],
+    ) -> std::result::Result<(), Failure> {
         let appended = match uncopied.is_empty() {
             true => self.file.append(&self.buffer),
-            false => self.file.append_parts(&interleaved(&self.buffer, &uncopied)),
+            false => self.file.append_parts(&interleaved(&self.buffer, uncopied)),
         };
         if let Err(error) = appended {
             return Err(self.cut_back(Error::io(&self.path, "append", error)));
@@ -217,7 +258,14 @@ impl RecordWriter {
         if self.buffer.capacity() > BUFFER_BYTES_MAX {
             self.buffer = Vec::new();
         }
-        Ok(start)
+        Ok(())
+    }
+
+    fn check_poison(&self) -> std::result::Result<(), Failure> {
+        match &self.poison {
+            Some(error) => Err(Failure::Poisoned(error.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Cuts off what the file has behind the last record: others may need the room, and

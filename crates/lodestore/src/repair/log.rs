@@ -12,10 +12,10 @@ use crate::error::{Error, Result, Undecodable};
 use crate::filename::{self, FileKind};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, Kind, SequenceNumber};
-use crate::record::{End, Next, RecordReader, scan};
+use crate::record::{End, Next, scan};
 use crate::sync::Arc;
 use crate::version::FamilyDescriptor;
-use crate::wal::{self, HEADER_BLOCK_BYTES, SegmentHeader};
+use crate::wal::{self, BatchReader, HEADER_BLOCK_BYTES, SegmentHeader};
 
 use super::guide::Guide;
 use super::numbers::Numbers;
@@ -122,10 +122,10 @@ impl Log {
             return Ok(());
         }
         let start = HEADER_BLOCK_BYTES;
-        let mut reader = RecordReader::new(Arc::clone(&file), &path, header.id, start, u64::MAX);
+        let mut reader = BatchReader::new(Arc::clone(&file), &path, header.id, start, u64::MAX);
         while let Next::Record { .. } = reader.next()? {}
         self.manifest_edit =
-            self.manifest_edit.max(header.manifest_edit).max(reader.manifest_edit());
+            self.manifest_edit.max(header.manifest_edit).max(reader.records().manifest_edit());
         let number = header.number;
         let segment = Segment { path, file, header, limit: u64::MAX, known_bytes: 0 };
         self.segments.insert(number, segment);
@@ -301,10 +301,10 @@ impl Segment {
         loop {
             let id: FileId = self.header.id;
             let file = Arc::clone(&self.file);
-            let mut reader = RecordReader::new(file, &self.path, id, at, self.limit);
+            let mut reader = BatchReader::new(file, &self.path, id, at, self.limit);
             let end = loop {
                 let (offset, payload) = match reader.next()? {
-                    Next::Record { offset, payload } => (offset, payload),
+                    Next::Record { offset, payload, .. } => (offset, payload),
                     Next::End(end) => break end,
                 };
                 // Sound and senseless, or written for another past.

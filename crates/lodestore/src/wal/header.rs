@@ -6,7 +6,7 @@
 //! | OFFSET | SIZE | MEANING |
 //! |---|---|---|
 //! | 0 | 8 | magic |
-//! | 8 | 4 | version: 0x0100, which is 1.0 |
+//! | 8 | 4 | version: 0x0101, which is 1.1; in 1.0 no record is short |
 //! | 12 | 4 | reserved |
 //! | 16 | 8 | compatible features: unknown bits are ignored |
 //! | 24 | 8 | read-compatible features: unknown bits forbid writing |
@@ -49,7 +49,7 @@ const HEADER_BYTES: usize = 256;
 const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
 /// What segments are written in.
-const VERSION: u32 = FIRST_VERSION;
+const VERSION: u32 = FIRST_VERSION + 1;
 /// Segments of other versions are refused.
 const KNOWN_VERSIONS: RangeInclusive<u32> = FIRST_VERSION..=VERSION;
 

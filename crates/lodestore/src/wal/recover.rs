@@ -17,13 +17,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::DurableLog;
 use super::header::{self, Access, Found, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader};
+use super::{BatchReader, DurableLog};
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::fs::{Fs, ReadableFile};
 use crate::key::FileId;
-use crate::record::{End, Next, RecordReader, scan};
+use crate::record::{End, Next, scan};
 use crate::sync::Arc;
 
 /// What was replayed, and what was not.
@@ -173,9 +173,9 @@ fn origin(link: &Link<'_>, recovered: &[Recovered]) -> Result<Origin> {
         Some(done) => done.manifest_edit,
         None => {
             let (id, start) = (header.id, HEADER_BLOCK_BYTES);
-            let mut reader = RecordReader::new(Arc::clone(file), path, id, start, u64::MAX);
+            let mut reader = BatchReader::new(Arc::clone(file), path, id, start, u64::MAX);
             while let Next::Record { .. } = reader.next()? {}
-            reader.manifest_edit()
+            reader.records().manifest_edit()
         }
     };
     let manifest_edit = noted.max(header.manifest_edit);
@@ -311,23 +311,23 @@ fn replay(
     let Link { path, file, header } = *link;
     let sealed = later.first().map(|next| next.header.predecessor.expect("the chain links them"));
     let limit = sealed.map_or(u64::MAX, |sealed| sealed.bytes);
-    let mut reader =
-        RecordReader::new(Arc::clone(file), path, header.id, HEADER_BLOCK_BYTES, limit);
+    let mut reader = BatchReader::new(Arc::clone(file), path, header.id, HEADER_BLOCK_BYTES, limit);
     let end = loop {
         match reader.next()? {
-            Next::Record { offset, payload } => {
+            Next::Record { offset, payload, .. } => {
                 visit(Place { number: header.number, path, offset }, payload)?;
             }
             Next::End(end) => break end,
         }
     };
-    let bytes = reader.offset();
+    let records = reader.records();
+    let bytes = records.offset();
     let recovered = Recovered {
         header: header.clone(),
         bytes,
-        watermark: reader.watermark(),
-        checksum: reader.checksum(),
-        manifest_edit: reader.manifest_edit(),
+        watermark: records.watermark(),
+        checksum: records.checksum(),
+        manifest_edit: records.manifest_edit(),
     };
     let of_manifest = if durable.number == header.number { durable.bytes } else { 0 };
     let known = sealed.map_or(0, |sealed| sealed.watermark).max(of_manifest);

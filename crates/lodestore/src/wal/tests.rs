@@ -75,10 +75,13 @@ impl Log {
     }
 }
 
-/// Payloads of many lengths, known by their first bytes.
+/// Batches of many lengths, known by the bytes behind their headers, with the numbers
+/// of their places: most are short records, therefore.
 fn payload(record: u32) -> Vec<u8> {
-    let mut bytes = record.to_le_bytes().to_vec();
-    bytes.resize(4 + (record as usize * 37) % 300, record as u8);
+    let mut bytes = u64::from(record).to_le_bytes().to_vec();
+    bytes.extend_from_slice(&1u32.to_le_bytes());
+    bytes.extend_from_slice(&record.to_le_bytes());
+    bytes.resize(16 + (record as usize * 37) % 300, record as u8);
     bytes
 }
 
@@ -110,7 +113,7 @@ fn replay_expecting(fs: &dyn Fs, expected: Expected<'_>) -> Result<(Vec<u32>, Re
     let mut records = Vec::new();
     let recovery = recover(fs, expected, &segments, Access::ReadWrite, &mut |place, bytes| {
         assert_eq!(place.path, path(place.number));
-        let record = u32::from_le_bytes(bytes[..4].try_into().unwrap());
+        let record = u32::from_le_bytes(bytes[12..16].try_into().unwrap());
         assert_eq!(bytes, payload(record), "a wrong record at {place:?}");
         records.push(record);
         Ok(())
@@ -159,7 +162,8 @@ fn a_huge_record_comes_back() {
     let (_, fs) = memory();
     let mut log = Log::new(Arc::clone(&fs));
     let huge: Vec<u8> = (0..5u32 << 20).map(|i| (i * 31) as u8).collect();
-    log.writer().append_group_and_sync(&[&huge, b"after"]).unwrap();
+    log.writer().append(&huge).unwrap();
+    log.writer().append_and_sync(b"after").unwrap();
     let mut reader = SegmentReader::open(&*fs, &path(1), 1).unwrap();
     assert!(reader.next().unwrap().unwrap().1 == huge);
     assert_eq!(reader.next().unwrap().unwrap().1, b"after");
@@ -225,7 +229,7 @@ fn a_record_that_could_not_be_synced_is_not_given_back() {
         log.append(0).unwrap();
         let end = log.writer().bytes();
         fs.inject(Fault::os(Operation::Sync, 1, libc::ENOSPC));
-        let failure = log.writer().append_group_and_sync(&[&payload(1), &payload(2)]);
+        let failure = log.writer().append_and_sync(&payload(1));
         assert!(matches!(failure, Err(Failure::Poisoned(_))));
         assert_eq!(log.writer().bytes(), end);
         if truncation {

@@ -35,7 +35,7 @@ pub use options::options;
 pub use sealing::{VERSIONED, of_version};
 
 /// The directory below `testdata/golden` for what is written today.
-pub const FORMAT: &str = "v1-snappy";
+pub const FORMAT: &str = "v1-short-records";
 
 /// A directory of files, and what a database in it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

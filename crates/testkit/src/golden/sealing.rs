@@ -10,7 +10,7 @@ mod record;
 mod table;
 
 pub use manifest::{append_to_manifest, change_manifest_field, set_manifest_byte};
-pub use record::{Frame, append_to_log};
+pub use record::{Frame, append_short_to_log, append_to_log};
 pub use table::{change_block_type, change_property, change_section_tag, set_footer_byte};
 
 /// The kinds of file that have a version: see [`of_version`].

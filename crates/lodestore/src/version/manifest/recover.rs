@@ -244,7 +244,7 @@ pub(crate) fn read_manifest(
     let mut last_offset = start;
     let end = loop {
         match records.next()? {
-            Next::Record { offset, payload } => {
+            Next::Record { offset, payload, .. } => {
                 last_offset = offset;
                 replay.record(offset, payload, visit)?;
             }

@@ -228,7 +228,7 @@ fn other_records_of_the_same_length_are_corruption() {
     let mut again = Log::new(Arc::clone(&fs));
     for record in [0, 1, 2, 3, 4] {
         let mut changed = payload(record);
-        changed[4..].fill(9);
+        changed[16..].fill(9);
         again.writer().append(&changed).unwrap();
     }
     assert_eq!(again.writer().bytes(), bytes.len() as u64);

@@ -2,6 +2,7 @@
 //! written.
 
 use lodestore::adopt::roll_back;
+use lodestore::inspect::LogFile;
 use lodestore::{Db, Error, Family, KeyOrder, ReadOptions};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -105,14 +106,37 @@ fn assert_has_prefixes(family: &Family, entries: &[(Vec<u8>, Vec<u8>)], what: &s
     }
 }
 
+/// A short record that was made by the page of the format is read, with the numbers behind
+/// those of the batch before it.
+#[test]
+fn short_records_are_what_their_page_says() {
+    let (log, mut files) = ("000048.wal", kept(FORMAT, "database").files);
+    let (fs, options) = disk(&files);
+    let last = Db::open_read_only(DIRECTORY, options).expect("it is sound").latest_sequence();
+    let path = Path::new(DIRECTORY).join(log);
+    let end = LogFile::open(&fs, &path).and_then(LogFile::end).expect("it is sound").offset;
+    // Two puts, and a delete of the first of them.
+    let records = b"\x01\x05short\x04gone\x01\x06short2\x04here\x00\x05short";
+    let bytes = files.get_mut(log).expect("it is there");
+    golden::sealing::append_short_to_log(bytes, end, 3, records);
+    let (_, options) = disk(&files);
+    let db = Db::open(DIRECTORY, options).expect("a short record is no damage");
+    assert!(db.get(b"short").expect("it can be read").is_none());
+    assert_eq!(db.get(b"short2").expect("it can be read").as_deref(), Some(&b"here"[..]));
+    assert_eq!(db.latest_sequence(), last + 3);
+}
+
 /// What a later build wrote, or one of before the freeze, is refused as such, and not a
 /// byte of it changes.
 #[test]
 fn other_versions_are_refused_and_left_alone() {
     let files: Files = kept(FORMAT, "database").files;
     let (older, newer) = ("an older build wrote it", "a newer build wrote it");
-    let versions = [(3, older), (0x0101, newer), (0x0200, newer)];
-    let of_all_kinds = VERSIONED.iter().flat_map(|kind| versions.map(|other| (kind, other)));
+    let versions = |kind: &str| {
+        let next = if kind == ".wal" { 0x0102 } else { 0x0101 };
+        [(3, older), (next, newer), (0x0200, newer)]
+    };
+    let of_all_kinds = VERSIONED.iter().flat_map(|kind| versions(kind).map(|other| (kind, other)));
     for (kind, (version, who)) in of_all_kinds {
         let other = golden::of_version(&files, kind, version);
         assert!(other != files, "no file {kind}");

@@ -38,7 +38,7 @@ pub fn assert_is_varied(made: &[Golden]) {
 }
 
 /// Every codec, partitions, range deletes, a number for all entries of a table, and a
-/// log of two segments.
+/// log of two segments with records of both forms.
 fn assert_database(set: &Golden) {
     let tables = tables(set);
     let codecs: BTreeSet<_> = tables.iter().map(|of| of.properties.compression).collect();
@@ -46,6 +46,7 @@ fn assert_database(set: &Golden) {
     assert!(tables.iter().any(|of| of.partition_flags() == Some(1)));
     assert!(tables.iter().map(|of| of.range_deletes.len()).sum::<usize>() > 3);
     assert!(count(set, ".wal") >= 2);
+    assert_eq!(record_forms(set), BTreeSet::from([false, true]));
     assert!(changes(set).iter().any(|change| {
         matches!(change, Change::TableAdded { table, .. } if table.sequence_override.is_some())
     }));
@@ -163,6 +164,23 @@ fn table(fs: &MemFs, options: &Options, name: &str, bytes: Vec<u8>) -> Table {
         entries: table.entries().collect::<Result<_, _>>().expect("it is sound"),
         range_deletes: table.range_deletes().collect(),
     }
+}
+
+/// Whether records of the log are short ones: they take less than a whole header and their
+/// batch.
+fn record_forms(set: &Golden) -> BTreeSet<bool> {
+    let (fs, _) = disk(&set.files);
+    let mut forms = BTreeSet::new();
+    for name in set.files.keys().filter(|name| name.ends_with(".wal")) {
+        let mut log = LogFile::open(&fs, &path(name)).expect("it is sound");
+        let mut last: Option<(u64, usize)> = None;
+        while let Some(batch) = log.next_batch().expect("it is sound") {
+            let is_short = |(at, bytes)| batch.offset - at < (24 + bytes) as u64;
+            forms.extend(last.map(is_short));
+            last = Some((batch.offset, batch.bytes));
+        }
+    }
+    forms
 }
 
 /// True if some segment has bytes of another one behind its end.

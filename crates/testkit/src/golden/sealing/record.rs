@@ -18,6 +18,21 @@ pub fn append_to_log(bytes: &mut Vec<u8>, end: u64, frame: Frame, payload: &[u8]
     append(bytes, id, frame, payload);
 }
 
+/// Appends a short record with a batch of `count` records to a segment of the log; `end` is
+/// where its last one ends.
+pub fn append_short_to_log(bytes: &mut Vec<u8>, end: u64, count: u8, records: &[u8]) {
+    bytes.truncate(end as usize);
+    let id = id_at(bytes, 48);
+    let tag = crc32c(&id.to_le_bytes());
+    let mut covered = (!tag as u16).to_le_bytes().to_vec();
+    covered.extend((1 + records.len() as u16).to_le_bytes());
+    covered.push(count);
+    covered.extend(records);
+    covered.resize(4 + (1 + records.len()).next_multiple_of(8), 0);
+    bytes.extend((crc32c(&covered) ^ context(id, end)).to_le_bytes());
+    bytes.extend(covered);
+}
+
 /// Appends a record to the file `id`, whose last one ends where the file does.
 pub(super) fn append(bytes: &mut Vec<u8>, id: u128, frame: Frame, payload: &[u8]) {
     assert!(bytes.len().is_multiple_of(8), "records end at multiples of 8");
