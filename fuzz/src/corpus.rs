@@ -25,14 +25,17 @@ const OTHER: &str = "other";
 struct Recipe {
     name: &'static str,
     entries: u64,
+    /// Batches of its log at the end.
+    small_batches: u64,
     change: fn(&mut FamilyOptions),
 }
 
 const RECIPES: &[Recipe] = &[
-    Recipe { name: "plain", entries: 24, change: |_| {} },
+    Recipe { name: "plain", entries: 24, small_batches: 12, change: |_| {} },
     Recipe {
         name: "lz4-prefix",
         entries: 30,
+        small_batches: 0,
         change: |o| {
             o.compression = Compression::Lz4;
             o.prefix_extractor = Some(PrefixExtractor::Fixed(4));
@@ -41,6 +44,7 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         name: "snappy-partitions",
         entries: 56,
+        small_batches: 0,
         change: |o| {
             o.compression = Compression::Snappy;
             o.partition_bytes = Some(64);
@@ -50,6 +54,7 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         name: "zstd-dictionary",
         entries: 150,
+        small_batches: 0,
         change: |o| {
             o.compression = Compression::Zstd { level: 3 };
             o.dictionary_bytes = 256;
@@ -61,6 +66,7 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         name: "partitions-no-filter",
         entries: 60,
+        small_batches: 0,
         change: |o| {
             o.partition_bytes = Some(64);
             o.block_bytes = 64;
@@ -266,10 +272,25 @@ impl Recipe {
                 other.flush()?;
             }
         }
+        add_small_batches(&db, self.small_batches)?;
         golden::settle(&db, &fs);
         drop(db);
         Ok(files::read(&fs, DIRECTORY))
     }
+}
+
+/// Short records of the log, but for one of more entries than these may have.
+fn add_small_batches(db: &Db, count: u64) -> Result<()> {
+    for n in 0..count {
+        let mut batch = WriteBatch::new();
+        match n {
+            4 => batch.opaque(b"no number"),
+            8 => (0..300).for_each(|_| batch.delete(b"d")),
+            _ => batch.put(&key(n), &value(n)),
+        }
+        db.write(batch)?;
+    }
+    Ok(())
 }
 
 fn key(n: u64) -> Vec<u8> {

@@ -31,7 +31,8 @@ impl Default for Log {
     fn default() -> Log {
         let fs: Arc<dyn Fs> = Arc::new(MemFs::new());
         fs.create_directory(Path::new("d")).expect("memory takes a directory");
-        let header = SegmentHeader { number: 1, id: FileId(1), ..SegmentHeader::default() };
+        let (id, short_records) = (FileId(1), true);
+        let header = SegmentHeader { number: 1, id, short_records, ..SegmentHeader::default() };
         let path = PathBuf::from("d/000001.wal");
         let segment = SegmentWriter::create(&fs, &path, &header, None, Room::AsNeeded);
         Log { segment: segment.expect("memory takes a file"), sequence: 1 }

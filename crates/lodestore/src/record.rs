@@ -22,11 +22,15 @@
 //! In the log, behind such a record, there may be short ones in the same block
 //! (see `short`): most records of small batches are.
 
-mod reader;
 mod short;
+mod window;
+
+mod reader;
+mod scan;
 mod writer;
 
-pub(crate) use reader::{End, Next, RecordReader, Scan, scan};
+pub(crate) use reader::{End, Next, RecordReader};
+pub(crate) use scan::{Scan, find_short, scan};
 pub(crate) use writer::{Failure, RecordWriter};
 
 use crate::checksum::{Crc32c, context, crc32c};

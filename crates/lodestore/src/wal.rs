@@ -105,18 +105,18 @@ impl SegmentWriter {
     /// Appends one batch with one write. When this returns, a killed process
     /// does not lose it. Returns its record's offset.
     pub(crate) fn append(&mut self, batch: &[u8]) -> std::result::Result<u64, Failure> {
-        let offset = match self.numbering.shortened(batch) {
-            Some((count, rest)) if self.records.takes_short(1 + rest.len()) => {
-                self.records.append_short([&[count], rest])?
-            }
-            _ => self.records.append(&[batch])?,
+        let shortened = self.numbering.shortened(batch).filter(|_| self.header.short_records);
+        let short = shortened.and_then(|(count, rest)| self.records.append_short([&[count], rest]));
+        let offset = match short {
+            Some(appended) => appended?,
+            None => self.records.append(&[batch])?,
         };
         self.numbering.go_past(batch);
         Ok(offset)
     }
 
     /// As [`SegmentWriter::append`], and makes the whole segment survive power
-    /// loss.
+    /// loss. The record takes whole blocks, so that it need not be short.
     ///
     /// # Panics
     /// If the segments before this one are not known to be durable.
@@ -306,7 +306,7 @@ impl SegmentReader {
                 return Err(Error::corruption(path, 0, format!("this is not log {number}")));
             }
         };
-        let batches = BatchReader::new(file, path, header.id, HEADER_BLOCK_BYTES, u64::MAX);
+        let batches = BatchReader::new(file, path, &header, HEADER_BLOCK_BYTES, u64::MAX);
         Ok(SegmentReader { path: path.to_path_buf(), batches, limit: None })
     }
 

@@ -16,7 +16,7 @@ pub fn seal(bytes: &mut [u8], mut at: usize, id: FileId) {
     while let Some(word) = u32_at(bytes, at + 4) {
         let next = match word {
             _ if word == tag => seal_one(bytes, at, id),
-            _ if word as u16 == !tag as u16 => seal_short(bytes, at, id, (word >> 16) as usize),
+            _ if word << 12 == !tag << 12 => seal_short(bytes, at, id, (word >> 20) as usize),
             _ => None,
         };
         let Some(next) = next else { return };

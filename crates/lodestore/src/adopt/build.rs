@@ -217,6 +217,7 @@ impl<'a> Build<'a> {
             id: self.new_id(),
             database: identity.database_id,
             manifest_id: identity.id,
+            short_records: true,
             ..SegmentHeader::default()
         };
         let path = filename::log_path(self.directory, number);

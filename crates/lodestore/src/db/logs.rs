@@ -359,6 +359,7 @@ impl Engine {
             manifest_edit: manifest.edit,
             first_sequence,
             predecessor,
+            short_records: true,
         };
         let fs = &self.shared.fs;
         let path = filename::log_path(&self.shared.directory, number);

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, Undecodable};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, SequenceNumber};
 use crate::leveldb::decode_batch;
-use crate::record::{End, Next, scan};
+use crate::record::{End, Next, find_short, scan};
 use crate::sync::Arc;
 use crate::wal::{self, BatchReader, Predecessor, SegmentHeader};
 
@@ -80,9 +80,10 @@ pub struct LogBatch<'a> {
     pub sequence: SequenceNumber,
     /// Entries in it.
     pub entries: u32,
-    /// Its bytes; in the file there are its record's frame, too, or 11 bytes of it fewer if
-    /// that is a short one.
+    /// Its length, header included (docs/format/batch.md), without its record's frame.
     pub bytes: usize,
+    /// It is in a short record, which has one byte in place of the batch's header of 12.
+    pub is_short: bool,
     batch: BatchRef<'a>,
 }
 
@@ -152,7 +153,7 @@ impl LogFile {
     fn ours(file: Arc<dyn ReadableFile>, path: &Path, header: &SegmentHeader) -> LogFile {
         let &SegmentHeader { number, id, database, first_sequence, .. } = header;
         let start = wal::HEADER_BLOCK_BYTES;
-        let reader = BatchReader::new(Arc::clone(&file), path, id, start, u64::MAX);
+        let reader = BatchReader::new(Arc::clone(&file), path, header, start, u64::MAX);
         let engine = Engine::Lodestore;
         LogFile {
             path: path.to_path_buf(),
@@ -204,23 +205,24 @@ impl LogFile {
         }
         let next = match &mut self.records {
             Records::Ours { reader, .. } => match reader.next()? {
-                Next::Record { offset, payload, .. } => {
-                    Some((offset, payload.len(), BatchRef::decode(payload)))
+                Next::Record { offset, payload, is_short } => {
+                    Some((offset, payload.len(), is_short, BatchRef::decode(payload)))
                 }
                 Next::End(_) => None,
             },
             Records::LevelDb(records) => {
                 let next = records.next(&self.path)?;
                 next.map(|(offset, record)| {
-                    (offset, record.len(), decode_batch(record).map_err(Undecodable::from))
+                    let decoded = decode_batch(record).map_err(Undecodable::from);
+                    (offset, record.len(), false, decoded)
                 })
             }
         };
-        let Some((offset, bytes, decoded)) = next else { return Ok(None) };
+        let Some((offset, bytes, is_short, decoded)) = next else { return Ok(None) };
         let batch = decoded.map_err(|undecodable| undecodable.at(&self.path, offset))?;
         let (sequence, entries) = (batch.sequence(), batch.sequence_count());
         self.ended = false;
-        Ok(Some(LogBatch { offset, sequence, entries, bytes, batch }))
+        Ok(Some(LogBatch { offset, sequence, entries, bytes, is_short, batch }))
     }
 
     /// How the records end. Goes on to there first.
@@ -269,5 +271,6 @@ fn end_of_ours(
         let what = format!("{rest}, although what was here had been made durable");
         return Err(Error::corruption(path, offset, what));
     }
-    Ok(LogEnd { rest: Some(rest.to_string()), next: past.first, ..ended })
+    let next = find_short(file, path, id, offset)?.or(past.first);
+    Ok(LogEnd { rest: Some(rest.to_string()), next, ..ended })
 }

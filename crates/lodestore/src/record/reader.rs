@@ -4,15 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use super::short::{SHORT_HEADER_BYTES, ShortHeader};
+use super::window::Window;
 use super::{Chain, HEADER_BYTES, Header, KIND_SKIPPABLE, Kind, Owner};
 use crate::checksum::crc32c;
 use crate::error::{Error, Result};
 use crate::fs::ReadableFile;
 use crate::key::FileId;
 use crate::sync::Arc;
-
-/// Bytes read at once.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// What [`RecordReader::next`] found.
 #[derive(Debug)]
@@ -305,97 +303,4 @@ enum Step {
     Record { kind: Option<Kind>, offset: u64, payload_bytes: usize },
     Short { offset: u64, payload_bytes: usize },
     End(End),
-}
-
-/// What a look past the last good record found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Scan {
-    /// The first header of this file.
-    pub(crate) first: Option<u64>,
-    /// The highest watermark that a header of this file has.
-    pub(crate) watermark: u64,
-    /// A header says that the file before this one is durable.
-    pub(crate) predecessor_durable: bool,
-}
-
-/// Looks from `offset` to the file's end for headers of the file `id`, at every
-/// place where one can start. A header speaks for itself: its payload may be
-/// lost, but what it says was true when it was written.
-pub(crate) fn scan(file: &dyn ReadableFile, path: &Path, id: FileId, offset: u64) -> Result<Scan> {
-    let failed = |during| move |error| Error::io(path, during, error);
-    let end = file.length().map_err(failed("get length of"))?;
-    let owner = Owner::new(id);
-    let (mut window, mut found) = (Window::default(), Scan::default());
-    let mut at = offset.next_multiple_of(super::ALIGNMENT as u64);
-    while end.saturating_sub(at) >= HEADER_BYTES as u64 {
-        if !window.fill(file, at, HEADER_BYTES, end).map_err(failed("read"))? {
-            break; // the file became shorter
-        }
-        for bytes in window.from(at).windows(HEADER_BYTES).step_by(super::ALIGNMENT) {
-            let bytes = bytes.first_chunk().expect("the window is a header long");
-            if let Some(header) = Header::decode(bytes, owner, at) {
-                found.first.get_or_insert(at);
-                found.watermark = found.watermark.max(header.watermark);
-                found.predecessor_durable |= header.kind == Kind::PredecessorDurable as u8;
-            }
-            at += super::ALIGNMENT as u64;
-        }
-    }
-    Ok(found)
-}
-
-/// A part of a file in memory.
-#[derive(Debug, Default)]
-struct Window {
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-impl Window {
-    /// What is here from `offset` on.
-    fn from(&self, offset: u64) -> &[u8] {
-        &self.bytes[(offset - self.start) as usize..]
-    }
-
-    /// `count` bytes at `offset`, which [`Window::fill`] has brought here.
-    fn slice(&self, offset: u64, count: usize) -> &[u8] {
-        &self.from(offset)[..count]
-    }
-
-    /// Brings at least `count` bytes from `offset` here, which must be below
-    /// `end`; never goes back. False if the file turns out shorter.
-    fn fill(
-        &mut self,
-        file: &dyn ReadableFile,
-        offset: u64,
-        count: usize,
-        end: u64,
-    ) -> std::io::Result<bool> {
-        let here = self.start + self.bytes.len() as u64;
-        if self.start <= offset && offset + count as u64 <= here {
-            return Ok(true);
-        }
-        if (self.start..here).contains(&offset) {
-            self.bytes.drain(..(offset - self.start) as usize);
-        } else {
-            self.bytes.clear();
-        }
-        self.start = offset;
-        let mut filled = self.bytes.len();
-        let wanted = count.max(CHUNK_BYTES).min((end - offset) as usize);
-        self.bytes.resize(wanted, 0);
-        while filled < wanted {
-            match file.read_at(offset + filled as u64, &mut self.bytes[filled..]) {
-                Ok(0) => break,
-                Ok(more) => filled += more,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.bytes.clear();
-                    return Err(error);
-                }
-            }
-        }
-        self.bytes.truncate(filled);
-        Ok(filled >= count)
-    }
 }

@@ -1,24 +1,27 @@
-//! Short records: of a payload of less than 64 KiB whose writer needs no witness
-//! of its own, because one with a whole header stands before it in the same block.
+//! Short records: of a payload of less than 4 KiB that needs no witness of its own,
+//! because one with a whole header stands before it in the same block.
 //!
 //! | OFFSET | SIZE | MEANING |
 //! |---|---|---|
 //! | 0 | 4 | CRC-32C of bytes 4 to the end, xor the context of file id and offset |
-//! | 4 | 2 | the lower half of the file's tag, inverted |
-//! | 6 | 2 | length of the payload, not 0 |
+//! | 4 | 4 | bits 0 to 19: those of the file's tag, inverted; bits 20 to 31: length of the payload, not 0 |
 //! | 8 | .. | payload, then zeros up to a multiple of 8 |
 //!
-//! Reading stops at the first place where no record is, so that one place in a
-//! file may pass for a short record by chance, once in 2^48 files. A scan never
-//! looks for them: there are as many such places as a file has bytes.
+//! Reading stops at the first place where no record is: what stands there by chance,
+//! a recycled file's former content, passes for a short record once in 2^52 times and
+//! for a torn one once in 2^20. A scan for witnesses goes past them.
 
 use super::{ALIGNMENT, Owner};
 use crate::checksum::{context, crc32c};
 
 /// Bytes before a short record's payload.
 pub(super) const SHORT_HEADER_BYTES: usize = 8;
+/// Bits of the tag that a short record has.
+const TAG_BITS: u32 = 20;
 /// The longest payload of a short record.
-pub(super) const SHORT_PAYLOAD_BYTES_MAX: usize = u16::MAX as usize;
+pub(super) const SHORT_PAYLOAD_BYTES_MAX: usize = (1 << (u32::BITS - TAG_BITS)) - 1;
+/// The longest short record.
+pub(super) const SHORT_RECORD_BYTES_MAX: usize = record_bytes(SHORT_PAYLOAD_BYTES_MAX);
 
 /// What stands at the beginning of a short record, not checked yet.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +35,10 @@ impl ShortHeader {
     /// The header in `bytes`, if they may be one of a file of `owner`.
     #[inline]
     pub(super) fn decode(bytes: [u8; SHORT_HEADER_BYTES], owner: Owner) -> Option<ShortHeader> {
-        let word = u64::from_le_bytes(bytes);
-        let (checksum, tag, payload_bytes) = (word as u32, (word >> 32) as u16, word >> 48);
-        let is_one = tag == short_tag(owner) && payload_bytes > 0;
-        is_one.then_some(ShortHeader { checksum, payload_bytes: payload_bytes as usize })
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let payload_bytes = (word(4) >> TAG_BITS) as usize;
+        let is_one = payload_bytes > 0 && word(4) == tag_and_length(owner, payload_bytes);
+        is_one.then_some(ShortHeader { checksum: word(0), payload_bytes })
     }
 
     /// Bytes of the whole record.
@@ -50,18 +53,15 @@ impl ShortHeader {
 }
 
 /// Appends to `out` a short record that will stand at `offset` of its file, with `parts`
-/// as its payload. Returns its checksum.
-///
-/// # Panics
-/// If the payload is empty or too long.
+/// as its payload, which is neither empty nor too long. Returns its checksum.
 #[inline]
 pub(super) fn encode(out: &mut Vec<u8>, owner: Owner, offset: u64, parts: [&[u8]; 2]) -> u32 {
     debug_assert!(offset.is_multiple_of(ALIGNMENT as u64));
     let payload_bytes = parts[0].len() + parts[1].len();
-    assert!((1..=SHORT_PAYLOAD_BYTES_MAX).contains(&payload_bytes));
+    debug_assert!((1..=SHORT_PAYLOAD_BYTES_MAX).contains(&payload_bytes));
     let (start, whole) = (out.len(), record_bytes(payload_bytes));
     out.reserve(whole + ALIGNMENT);
-    let header = u64::from(short_tag(owner)) << 32 | (payload_bytes as u64) << 48;
+    let header = u64::from(tag_and_length(owner, payload_bytes)) << 32;
     out.extend_from_slice(&header.to_le_bytes());
     parts.iter().for_each(|part| out.extend_from_slice(part));
     // A fixed number of zeros, of which some go again, is one store.
@@ -72,11 +72,11 @@ pub(super) fn encode(out: &mut Vec<u8>, owner: Owner, offset: u64, parts: [&[u8]
     checksum
 }
 
-/// No header of the long form has it where this stands.
-fn short_tag(owner: Owner) -> u16 {
-    !owner.tag as u16
+/// Never a tag: that is what a whole header has at its place.
+fn tag_and_length(owner: Owner, payload_bytes: usize) -> u32 {
+    !owner.tag & ((1 << TAG_BITS) - 1) | (payload_bytes as u32) << TAG_BITS
 }
 
-fn record_bytes(payload_bytes: usize) -> usize {
+const fn record_bytes(payload_bytes: usize) -> usize {
     SHORT_HEADER_BYTES + payload_bytes.next_multiple_of(ALIGNMENT)
 }

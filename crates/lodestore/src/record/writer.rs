@@ -6,8 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::short::{self, SHORT_PAYLOAD_BYTES_MAX};
 use super::{ALIGNMENT, BLOCK_BYTES, Chain, HEADER_BYTES, Kind, Owner};
-use super::{encode, encode_around, short};
+use super::{encode, encode_around};
 use crate::error::{Error, Result};
 use crate::fs::{Fs, WritableFile, is_out_of_descriptors};
 use crate::key::FileId;
@@ -116,22 +117,21 @@ impl RecordWriter {
         self.append_records(Kind::Payload, payloads, false)
     }
 
-    /// True if a payload of this length may be appended by [`RecordWriter::append_short`]:
-    /// the first one that begins in a block may not. So each block has a witness, and one
-    /// from which on its records can be read; and what follows a sync, which ends at a
-    /// block's border, has one that tells of it.
-    #[inline]
-    pub(crate) fn takes_short(&self, payload_bytes: usize) -> bool {
-        payload_bytes <= short::SHORT_PAYLOAD_BYTES_MAX
-            && self.short_block == Some(self.bytes / BLOCK_BYTES)
+    /// As [`RecordWriter::append`], of one payload, in two parts, as a short record; `None`
+    /// if it may not be one: the first that begins in a block may not. So each block has a
+    /// witness, and a place from which on its records can be read; and what follows a sync,
+    /// which ends at a block's border, has a header that tells of it.
+    pub(crate) fn append_short(
+        &mut self,
+        parts: [&[u8]; 2],
+    ) -> Option<std::result::Result<u64, Failure>> {
+        let payload_bytes = parts[0].len() + parts[1].len();
+        let may_be_short = (1..=SHORT_PAYLOAD_BYTES_MAX).contains(&payload_bytes)
+            && self.short_block == Some(self.bytes / BLOCK_BYTES);
+        may_be_short.then(|| self.append_short_record(parts))
     }
 
-    /// As [`RecordWriter::append`], of one payload, in two parts and with a shorter header.
-    ///
-    /// # Panics
-    /// If [`RecordWriter::takes_short`] says no.
-    pub(crate) fn append_short(&mut self, parts: [&[u8]; 2]) -> std::result::Result<u64, Failure> {
-        assert!(self.takes_short(parts[0].len() + parts[1].len()));
+    fn append_short_record(&mut self, parts: [&[u8]; 2]) -> std::result::Result<u64, Failure> {
         self.check_poison()?;
         let (start, mut chain) = (self.bytes, self.chain);
         self.buffer.clear();

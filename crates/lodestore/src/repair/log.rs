@@ -12,7 +12,7 @@ use crate::error::{Error, Result, Undecodable};
 use crate::filename::{self, FileKind};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, Kind, SequenceNumber};
-use crate::record::{End, Next, scan};
+use crate::record::{End, Next, find_short, scan};
 use crate::sync::Arc;
 use crate::version::FamilyDescriptor;
 use crate::wal::{self, BatchReader, HEADER_BLOCK_BYTES, SegmentHeader};
@@ -122,7 +122,7 @@ impl Log {
             return Ok(());
         }
         let start = HEADER_BLOCK_BYTES;
-        let mut reader = BatchReader::new(Arc::clone(&file), &path, header.id, start, u64::MAX);
+        let mut reader = BatchReader::new(Arc::clone(&file), &path, &header, start, u64::MAX);
         while let Next::Record { .. } = reader.next()? {}
         self.manifest_edit =
             self.manifest_edit.max(header.manifest_edit).max(reader.records().manifest_edit());
@@ -299,9 +299,8 @@ impl Segment {
         let mut at = HEADER_BLOCK_BYTES;
         let mut open: Option<Damage> = None;
         loop {
-            let id: FileId = self.header.id;
             let file = Arc::clone(&self.file);
-            let mut reader = BatchReader::new(file, &self.path, id, at, self.limit);
+            let mut reader = BatchReader::new(file, &self.path, &self.header, at, self.limit);
             let end = loop {
                 let (offset, payload) = match reader.next()? {
                     Next::Record { offset, payload, .. } => (offset, payload),
@@ -325,13 +324,17 @@ impl Segment {
                 last = last.max(sequence.saturating_sub(1));
             };
             let offset = end.offset();
+            let id: FileId = self.header.id;
             let next = scan(&*self.file, &self.path, id, offset + 1)?.first;
             let next = next.filter(|&next| next < self.limit);
-            let is_lost = next.is_some() || offset < self.known_bytes;
+            // What a short record follows is lost: it can't be read itself.
+            let short = find_short(&*self.file, &self.path, id, offset)?;
+            let short = short.filter(|&short| short < self.limit);
+            let is_lost = next.or(short).is_some() || offset < self.known_bytes;
             if is_lost || matches!(end, End::Torn { .. }) {
                 let what = match end {
                     End::Torn { what, .. } => what,
-                    _ if next.is_some() => "a record is damaged",
+                    _ if next.or(short).is_some() => "a record is damaged",
                     _ => "the log ends early",
                 };
                 open.get_or_insert_with(|| self.damage(offset, what, last));

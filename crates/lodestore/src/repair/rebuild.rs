@@ -239,6 +239,7 @@ impl Rebuild<'_> {
             manifest_edit: identity.edit,
             first_sequence: 0,
             predecessor: None,
+            short_records: true,
         };
         let path = filename::log_path(self.target, number);
         let fs = &self.options.fs;

@@ -4,10 +4,11 @@
 
 use std::path::Path;
 
+use super::SegmentHeader;
 use crate::batch::{BATCH_HEADER_BYTES, sequence_count_in, sequence_in};
 use crate::error::Result;
 use crate::fs::ReadableFile;
-use crate::key::{FileId, SequenceNumber};
+use crate::key::SequenceNumber;
 use crate::record::{Next, RecordReader};
 use crate::sync::Arc;
 
@@ -56,15 +57,17 @@ pub(crate) struct BatchReader {
 }
 
 impl BatchReader {
-    /// As [`RecordReader::new`].
+    /// Reads the segment of `header` from `offset`, where a record starts, up to `limit`
+    /// (`u64::MAX`: the file's end).
     pub(crate) fn new(
         file: Arc<dyn ReadableFile>,
         path: &Path,
-        id: FileId,
+        header: &SegmentHeader,
         offset: u64,
         limit: u64,
     ) -> BatchReader {
-        let records = RecordReader::new(file, path, id, offset, limit).with_shorts();
+        let records = RecordReader::new(file, path, header.id, offset, limit);
+        let records = if header.short_records { records.with_shorts() } else { records };
         BatchReader { records, numbering: Numbering::default(), batch: Vec::new() }
     }
 

@@ -48,7 +48,7 @@ pub(crate) const HEADER_BLOCK_BYTES: u64 = BLOCK_BYTES;
 const HEADER_BYTES: usize = 256;
 const COPIES_AT: [usize; 2] = [0, 2048];
 const MAGIC: [u8; 8] = *b"lodewal\n";
-/// What segments are written in.
+/// What segments are written in: from here on, records may be short.
 const VERSION: u32 = FIRST_VERSION + 1;
 /// Segments of other versions are refused.
 const KNOWN_VERSIONS: RangeInclusive<u32> = FIRST_VERSION..=VERSION;
@@ -71,6 +71,8 @@ pub(crate) struct SegmentHeader {
     pub(crate) first_sequence: SequenceNumber,
     /// The segment before this one; `None` if the database's log starts here.
     pub(crate) predecessor: Option<Predecessor>,
+    /// Records may be short; false makes a segment of version 1.0.
+    pub(crate) short_records: bool,
 }
 
 /// A sealed segment, as its successor knows it.
@@ -117,7 +119,7 @@ impl SegmentHeader {
         assert!(self.predecessor.is_none() || predecessor.number != 0);
         let mut one = Vec::with_capacity(HEADER_BYTES);
         one.extend_from_slice(&MAGIC);
-        put_u32(&mut one, VERSION);
+        put_u32(&mut one, if self.short_records { VERSION } else { FIRST_VERSION });
         put_u32(&mut one, 0);
         Features::default().encode(&mut one);
         put_u64(&mut one, self.number);
@@ -165,6 +167,7 @@ impl SegmentHeader {
     }
 
     fn decode_fields(covered: &[u8]) -> Option<SegmentHeader> {
+        let version = Reader::new(&covered[8..]).u32()?;
         let mut reader = Reader::new(&covered[40..]);
         let number = reader.u64()?;
         let id = FileId(reader.u128()?);
@@ -191,6 +194,7 @@ impl SegmentHeader {
             manifest_edit,
             first_sequence,
             predecessor,
+            short_records: version >= VERSION,
         };
         valid.then_some(header)
     }

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::filename;
 use crate::fs::{Fs, ReadableFile};
 use crate::key::FileId;
-use crate::record::{End, Next, scan};
+use crate::record::{End, Next, find_short, scan};
 use crate::sync::Arc;
 
 /// What was replayed, and what was not.
@@ -172,8 +172,8 @@ fn origin(link: &Link<'_>, recovered: &[Recovered]) -> Result<Origin> {
     let noted = match done {
         Some(done) => done.manifest_edit,
         None => {
-            let (id, start) = (header.id, HEADER_BLOCK_BYTES);
-            let mut reader = BatchReader::new(Arc::clone(file), path, id, start, u64::MAX);
+            let (file, start) = (Arc::clone(file), HEADER_BLOCK_BYTES);
+            let mut reader = BatchReader::new(file, path, header, start, u64::MAX);
             while let Next::Record { .. } = reader.next()? {}
             reader.records().manifest_edit()
         }
@@ -311,7 +311,7 @@ fn replay(
     let Link { path, file, header } = *link;
     let sealed = later.first().map(|next| next.header.predecessor.expect("the chain links them"));
     let limit = sealed.map_or(u64::MAX, |sealed| sealed.bytes);
-    let mut reader = BatchReader::new(Arc::clone(file), path, header.id, HEADER_BLOCK_BYTES, limit);
+    let mut reader = BatchReader::new(Arc::clone(file), path, header, HEADER_BLOCK_BYTES, limit);
     let end = loop {
         match reader.next()? {
             Next::Record { offset, payload, .. } => {
@@ -376,9 +376,11 @@ fn examine_newest(link: &Link<'_>, end: End) -> Result<Option<String>> {
         End::Clean { .. } => None,
         End::Torn { what, .. } => Some(what.to_string()),
         // In a recycled file that is the usual end, unless more records follow.
-        End::Foreign { offset } => scan_past(link, offset)?
-            .first
-            .map(|next| format!("no record is here, but there is one at {next}")),
+        End::Foreign { offset } => {
+            let short = find_short(&**link.file, link.path, link.header.id, offset)?;
+            let next = short.or(scan_past(link, offset)?.first);
+            next.map(|next| format!("no record is here, but there is one at {next}"))
+        }
     })
 }
 

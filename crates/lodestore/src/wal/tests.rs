@@ -44,6 +44,7 @@ impl Log {
             manifest_edit: 3,
             first_sequence: 4,
             predecessor,
+            short_records: true,
         };
         let writer =
             SegmentWriter::create(&self.fs, &path(number), &header, recycle, Room::Ahead(1 << 16))?;
@@ -238,6 +239,66 @@ fn a_record_that_could_not_be_synced_is_not_given_back() {
         log.rotate(None).unwrap();
         log.append(3).unwrap();
         assert_eq!(replay(&fs, 1).unwrap().0, [0, 3]);
+    }
+}
+
+/// A batch with the number and the count that are given.
+fn batch(first: u64, count: u32, records: &[u8]) -> Vec<u8> {
+    [&first.to_le_bytes()[..], &count.to_le_bytes(), records].concat()
+}
+
+/// Whatever numbers and counts batches have, and however long they are, they come back;
+/// those that go on where the one before ended, with few entries, in short records.
+#[test]
+fn batches_come_back_from_short_records() {
+    let (_, fs) = memory();
+    let mut log = Log::new(Arc::clone(&fs));
+    let batches = [
+        (batch(7, 1, b"the first"), 24 + 24),
+        (batch(8, 3, b"goes on"), 16),
+        (batch(11, 0, b"opaque"), 16),
+        (batch(11, 255, b"many"), 16),
+        (batch(266, 256, b"too many"), 24 + 24),
+        (batch(523, 1, b"a number is left out"), 24 + 32),
+        (batch(524, 1, b"goes on"), 16),
+        (batch(3, 1, b"goes back"), 24 + 24),
+        (batch(4, 1, b""), 16),
+        (b"no batch".to_vec(), 24 + 8),
+        (batch(5, 1, b"after what is none"), 24 + 32),
+        (batch(6, 1, &[b'l'; 4095]), 24 + 4112),
+        (batch(7, 1, b"in the next block"), 24 + 32),
+        (batch(8, 1, &[b'l'; 4094]), 8 + 4096),
+    ];
+    for (batch, bytes) in &batches {
+        let offset = log.writer().append(batch).unwrap();
+        assert_eq!(log.writer().bytes() - offset, *bytes, "{batch:?}");
+    }
+    let mut reader = SegmentReader::open(&*fs, &path(1), 1).unwrap();
+    for (batch, _) in &batches {
+        assert_eq!(reader.next().unwrap().unwrap().1, batch);
+    }
+    assert!(reader.next().unwrap().is_none());
+}
+
+/// The number of a batch that could not be appended is the next one's: that one has its
+/// place, and nothing of what failed.
+#[test]
+fn a_batch_in_place_of_a_failed_one_comes_back() {
+    for written in [0, 1, 9, 20, usize::MAX] {
+        let fs = FaultFs::new(Arc::new(MemFs::new()));
+        let mut log = Log::new(Arc::new(fs.clone()));
+        log.append(0).unwrap();
+        log.append(1).unwrap();
+        fs.inject(Fault::os(Operation::Append, 1, libc::ENOSPC).after_bytes(written));
+        let failure = log.append(2).unwrap_err();
+        assert!(matches!(failure, Failure::Undone(_)));
+        let others = [batch(2, 2, b"another"), batch(4, 1, b"behind it")];
+        others.iter().for_each(|other| _ = log.writer().append(other).unwrap());
+        let mut reader = SegmentReader::open(&fs, &path(1), 1).unwrap();
+        for expected in [payload(0), payload(1)].iter().chain(&others) {
+            assert_eq!(reader.next().unwrap().unwrap().1, expected, "{written}");
+        }
+        assert!(reader.next().unwrap().is_none());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Repair of our own databases, where what is left says less than it seems to.
 
 use lodestore::fs::read_all;
+use lodestore::inspect::LogFile;
 use lodestore::repair::Repair;
 use lodestore::{AddU64, Db, Error, Fs, IngestOptions, MemFs, Options, TableWriter, WriteOptions};
 use std::path::Path;
@@ -76,5 +77,48 @@ fn what_is_in_a_table_and_in_a_log_without_its_end_is_there_once() -> Result<(),
     assert_eq!(db.get(b"last")?.as_deref(), Some(&b"in a table"[..]));
     let other = db.family("family-1").expect("only the log knows of it");
     assert_eq!(other.get(b"kept")?.as_deref(), Some(&b"in the log"[..]));
+    Ok(())
+}
+
+/// Behind a damaged record of a small batch the log is read again from the next block on,
+/// and the report says which numbers are lost, also at the log's end.
+#[test]
+fn a_damaged_small_batch_takes_no_more_than_its_block() -> Result<(), Error> {
+    let key = |nth: usize| [100 + nth as u8; 16];
+    let fs = Arc::new(MemFs::new());
+    let options = Options { create_if_missing: true, fs: fs.clone(), ..Options::default() };
+    let db = Db::open("damaged", options.clone())?;
+    (0..80).try_for_each(|nth| db.put(&key(nth), &[7; 100]))?;
+    let disk = fs.kill();
+    let log = Path::new("damaged/000003.wal");
+    let bytes = read_all(&disk, log).expect("it is there");
+    let mut places = Vec::new();
+    let mut file = LogFile::open(&disk, log)?;
+    while let Some(batch) = file.next_batch()? {
+        places.push((batch.offset as usize, batch.is_short));
+    }
+    assert_eq!((places.len(), places.iter().filter(|(_, is_short)| !is_short).count()), (80, 3));
+    for (damaged, in_record) in
+        [0, 1, 20, 33, 50, 70, 78].map(|at| [5, 9, 60].map(|i| (at, i))).concat()
+    {
+        let mut changed = bytes.clone();
+        changed[places[damaged].0 + in_record] ^= 0x44;
+        let fs = Arc::new(disk.kill());
+        fs.create(log).and_then(|mut file| file.append(&changed)).expect("there is room");
+        let options = Options { fs, ..options.clone() };
+        let next = (damaged + 1..80).find(|&at| !places[at].1);
+        let repair = Repair::read("damaged", &options)?;
+        let losses = &repair.report().losses;
+        let what = format!("key {damaged}, byte {in_record}: {losses:?}");
+        // Numbers begin at 1, and the one before the next that is there is the last.
+        let lost = (damaged as u64 + 1, next.map(|next| next as u64));
+        assert!(losses.len() == 1 && losses[0].sequences == Some(lost), "{what}");
+        repair.write_to("repaired")?;
+        let db = Db::open("repaired", options)?;
+        for nth in 0..80 {
+            let is_lost = nth >= damaged && next.is_none_or(|next| nth < next);
+            assert_eq!(db.get(&key(nth))?.is_none(), is_lost, "{what}: {nth}");
+        }
+    }
     Ok(())
 }

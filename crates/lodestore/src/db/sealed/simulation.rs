@@ -29,7 +29,13 @@ fn write(log: &Log, last: u64) {
     for number in log.sealed.load(Ordering::SeqCst) + 1..=last {
         let predecessor = *log.predecessor.lock();
         let id = FileId(number.into());
-        let header = SegmentHeader { number, id, predecessor, ..SegmentHeader::default() };
+        let header = SegmentHeader {
+            number,
+            id,
+            predecessor,
+            short_records: true,
+            ..SegmentHeader::default()
+        };
         let path = log_path(Path::new(""), number);
         let made = SegmentWriter::create(&log.fs, &path, &header, None, Room::AsNeeded);
         let Ok(mut segment) = made else { return }; // the power is gone

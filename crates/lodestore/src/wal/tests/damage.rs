@@ -194,6 +194,53 @@ fn watermark_tells_rot_from_a_torn_tail() {
     assert!(matches!(error, Error::Corruption { offset, .. } if offset == second), "{error}");
 }
 
+/// Among the newest records, of which nothing tells that they are durable, a damaged one
+/// that others follow is told of: they are given up with it.
+#[test]
+fn damage_among_the_newest_records_is_told() {
+    let (_, fs) = memory();
+    let mut log = Log::new(Arc::clone(&fs));
+    let mut ends = vec![log.writer().bytes()];
+    for record in 0..20 {
+        log.append(record).unwrap();
+        ends.push(log.writer().bytes());
+    }
+    assert!(ends[20] < 2 * BLOCK_BYTES, "no later block has a whole header");
+    let bytes = read_all(&*fs, &path(1)).unwrap();
+    for at in ends[0]..ends[19] {
+        let mut damaged = bytes.clone();
+        damaged[at as usize] ^= 0x10;
+        set(&*fs, &path(1), &damaged);
+        let (records, recovery) = replay(&*fs, 1).unwrap();
+        let whole = ends.iter().rposition(|&end| end <= at).unwrap();
+        assert_eq!(records.len(), whole, "byte {at}");
+        assert_eq!(recovery.cut.unwrap().offset, ends[whole], "byte {at}");
+    }
+}
+
+/// In a segment of version 1.0 nothing is a short record, whatever it looks like.
+#[test]
+fn first_version_has_no_short_records() {
+    let (_, fs) = memory();
+    let mut log = Log::new(Arc::clone(&fs));
+    log.append(0).unwrap();
+    let first = log.writer().bytes();
+    log.append(1).unwrap();
+    let header = SegmentHeader { short_records: false, ..log.writer().header().clone() };
+    let mut bytes = header.encode();
+    bytes.extend_from_slice(&read_all(&*fs, &path(1)).unwrap()[BLOCK_BYTES as usize..]);
+    set(&*fs, &path(1), &bytes);
+    let (records, recovery) = replay(&*fs, 1).unwrap();
+    assert_eq!((records, recovery.segments[0].bytes), (vec![0], first));
+    // Nor is one written.
+    let mut old = SegmentWriter::create(&fs, &path(2), &header, None, Room::AsNeeded).unwrap();
+    let begin = old.append(&payload(0)).unwrap();
+    old.append(&payload(1)).unwrap();
+    old.append(&payload(2)).unwrap();
+    assert_eq!([payload(0).len(), payload(1).len(), payload(2).len()], [16, 53, 90]);
+    assert_eq!(old.bytes() - begin, 3 * 24 + 16 + 56 + 96);
+}
+
 /// Another file under a segment's name is named as corruption.
 #[test]
 fn swapped_segments_are_corruption() {

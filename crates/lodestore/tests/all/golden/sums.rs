@@ -16,6 +16,7 @@ const FROZEN: &[(&str, &str)] = &[
     ("v1", "3c433446e1fab4938fa48c3fa3e06dbc26d49cd21fe52274a7a687d3a9700475"),
     ("v1-covering", "b0e33cb4b0e83b2da292a5cd65ff419d519329909f7a207abb9d68374cd5923f"),
     ("v1-snappy", "28accd6801c4b1837b00580e684bbbcb9c5c90962f4476149097708c5f5bafc9"),
+    ("v1-short-records", "150656488d5e7dd7ec0e920cca6039f148fbd8b00e1c1bef1f5c7f0b0c3520d8"),
 ];
 
 /// True if nothing of a format's files may change.

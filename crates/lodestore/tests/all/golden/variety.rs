@@ -166,18 +166,14 @@ fn table(fs: &MemFs, options: &Options, name: &str, bytes: Vec<u8>) -> Table {
     }
 }
 
-/// Whether records of the log are short ones: they take less than a whole header and their
-/// batch.
+/// Whether records of the log are short ones.
 fn record_forms(set: &Golden) -> BTreeSet<bool> {
     let (fs, _) = disk(&set.files);
     let mut forms = BTreeSet::new();
     for name in set.files.keys().filter(|name| name.ends_with(".wal")) {
         let mut log = LogFile::open(&fs, &path(name)).expect("it is sound");
-        let mut last: Option<(u64, usize)> = None;
         while let Some(batch) = log.next_batch().expect("it is sound") {
-            let is_short = |(at, bytes)| batch.offset - at < (24 + bytes) as u64;
-            forms.extend(last.map(is_short));
-            last = Some((batch.offset, batch.bytes));
+            forms.insert(batch.is_short);
         }
     }
     forms

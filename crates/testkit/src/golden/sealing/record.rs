@@ -24,8 +24,8 @@ pub fn append_short_to_log(bytes: &mut Vec<u8>, end: u64, count: u8, records: &[
     bytes.truncate(end as usize);
     let id = id_at(bytes, 48);
     let tag = crc32c(&id.to_le_bytes());
-    let mut covered = (!tag as u16).to_le_bytes().to_vec();
-    covered.extend((1 + records.len() as u16).to_le_bytes());
+    let length = 1 + records.len() as u32;
+    let mut covered = (!tag & 0xf_ffff | length << 20).to_le_bytes().to_vec();
     covered.push(count);
     covered.extend(records);
     covered.resize(4 + (1 + records.len()).next_multiple_of(8), 0);
