@@ -106,7 +106,7 @@ impl SegmentWriter {
     /// does not lose it. Returns its record's offset.
     pub(crate) fn append(&mut self, batch: &[u8]) -> std::result::Result<u64, Failure> {
         let shortened = self.numbering.shortened(batch).filter(|_| self.header.short_records);
-        let short = shortened.and_then(|(count, rest)| self.records.append_short([&[count], rest]));
+        let short = shortened.and_then(|(count, rest)| self.records.append_short(count, rest));
         let offset = match short {
             Some(appended) => appended?,
             None => self.records.append(&[batch])?,

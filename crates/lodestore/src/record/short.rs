@@ -52,18 +52,19 @@ impl ShortHeader {
     }
 }
 
-/// Appends to `out` a short record that will stand at `offset` of its file, with `parts`
-/// as its payload, which is neither empty nor too long. Returns its checksum.
+/// Appends to `out` a short record that will stand at `offset` of its file, with `first`
+/// and `rest`, which is not too long, as its payload. Returns its checksum.
 #[inline]
-pub(super) fn encode(out: &mut Vec<u8>, owner: Owner, offset: u64, parts: [&[u8]; 2]) -> u32 {
+pub(super) fn encode(out: &mut Vec<u8>, owner: Owner, offset: u64, first: u8, rest: &[u8]) -> u32 {
     debug_assert!(offset.is_multiple_of(ALIGNMENT as u64));
-    let payload_bytes = parts[0].len() + parts[1].len();
-    debug_assert!((1..=SHORT_PAYLOAD_BYTES_MAX).contains(&payload_bytes));
+    let payload_bytes = 1 + rest.len();
+    debug_assert!(payload_bytes <= SHORT_PAYLOAD_BYTES_MAX);
     let (start, whole) = (out.len(), record_bytes(payload_bytes));
     out.reserve(whole + ALIGNMENT);
     let header = u64::from(tag_and_length(owner, payload_bytes)) << 32;
     out.extend_from_slice(&header.to_le_bytes());
-    parts.iter().for_each(|part| out.extend_from_slice(part));
+    out.push(first);
+    out.extend_from_slice(rest);
     // A fixed number of zeros, of which some go again, is one store.
     out.extend_from_slice(&[0; ALIGNMENT]);
     out.truncate(start + whole);

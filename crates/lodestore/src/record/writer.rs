@@ -117,25 +117,25 @@ impl RecordWriter {
         self.append_records(Kind::Payload, payloads, false)
     }
 
-    /// As [`RecordWriter::append`], of one payload, in two parts, as a short record; `None`
-    /// if it may not be one: the first that begins in a block may not. So each block has a
-    /// witness, and a place from which on its records can be read; and what follows a sync,
-    /// which ends at a block's border, has a header that tells of it.
+    /// As [`RecordWriter::append`], of one payload, `first` and `rest`, as a short record;
+    /// `None` if it may not be one: the first that begins in a block may not. So each block
+    /// has a witness, and a place from which on its records can be read; and what follows a
+    /// sync, which ends at a block's border, has a header that tells of it.
     pub(crate) fn append_short(
         &mut self,
-        parts: [&[u8]; 2],
+        first: u8,
+        rest: &[u8],
     ) -> Option<std::result::Result<u64, Failure>> {
-        let payload_bytes = parts[0].len() + parts[1].len();
-        let may_be_short = (1..=SHORT_PAYLOAD_BYTES_MAX).contains(&payload_bytes)
+        let may_be_short = rest.len() < SHORT_PAYLOAD_BYTES_MAX
             && self.short_block == Some(self.bytes / BLOCK_BYTES);
-        may_be_short.then(|| self.append_short_record(parts))
+        may_be_short.then(|| self.append_short_record(first, rest))
     }
 
-    fn append_short_record(&mut self, parts: [&[u8]; 2]) -> std::result::Result<u64, Failure> {
+    fn append_short_record(&mut self, first: u8, rest: &[u8]) -> std::result::Result<u64, Failure> {
         self.check_poison()?;
         let (start, mut chain) = (self.bytes, self.chain);
         self.buffer.clear();
-        chain.add(short::encode(&mut self.buffer, self.owner, start, parts));
+        chain.add(short::encode(&mut self.buffer, self.owner, start, first, rest));
         self.write_buffer(start + self.buffer.len() as u64, chain, &[])?;
         Ok(start)
     }
