@@ -18,7 +18,7 @@ mod batches;
 mod header;
 mod recover;
 
-pub(crate) use batches::BatchReader;
+pub(crate) use batches::{BatchReader, nearest_record};
 pub(crate) use header::{
     Access, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader, read_any as read_header,
 };

@@ -270,7 +270,7 @@ pub fn log(target: &Target, dump: &DumpLog) -> Done {
         text += &format!("then: {rest}\n");
     }
     if let Some(next) = end.next {
-        text += &format!("a later record is whole at offset {next}: what is between was lost\n");
+        text += &format!("a later record is at offset {next}: at least what is between was lost\n");
     }
     let object = json!({
         "batches": batches, "entries": entries, "end_offset": end.offset, "rest": end.rest,

@@ -7,9 +7,9 @@ use crate::error::{Error, Result, Undecodable};
 use crate::fs::{Fs, ReadableFile};
 use crate::key::{FileId, SequenceNumber};
 use crate::leveldb::decode_batch;
-use crate::record::{End, Next, find_short, scan};
+use crate::record::{End, Next, scan};
 use crate::sync::Arc;
-use crate::wal::{self, BatchReader, Predecessor, SegmentHeader};
+use crate::wal::{self, BatchReader, Predecessor, SegmentHeader, nearest_record};
 
 use super::described::Engine;
 use super::foreign_log::LevelDbRecords;
@@ -26,7 +26,7 @@ pub struct LogFile {
 
 #[derive(Debug)]
 enum Records {
-    Ours { file: Arc<dyn ReadableFile>, id: FileId, reader: BatchReader },
+    Ours { file: Arc<dyn ReadableFile>, header: Box<SegmentHeader>, reader: BatchReader },
     LevelDb(LevelDbRecords),
 }
 
@@ -118,8 +118,8 @@ pub struct LogEnd {
     /// held before, room that was asked for ahead, or a record that was not
     /// written to its end. `None` if nothing does.
     pub rest: Option<String>,
-    /// A record of this file stands behind that, at this offset: bytes between
-    /// were lost. Without a durable witness that is an unsynced tail.
+    /// A record of this file stands behind that, at this offset: at least the
+    /// bytes between were lost. Without a durable witness that is an unsynced tail.
     pub next: Option<u64>,
     /// Its records say that everything before here was durable; 0 in LevelDB's.
     pub durable_bytes: u64,
@@ -141,7 +141,7 @@ impl LogFile {
     pub fn open(fs: &dyn Fs, path: &Path) -> Result<LogFile> {
         let file = fs.open(path).map_err(|error| Error::io(path, "open", error))?;
         match wal::read_header(&*file, path) {
-            Ok(header) => Ok(LogFile::ours(file, path, &header)),
+            Ok(header) => Ok(LogFile::ours(file, path, header)),
             Err(error) if error.is_corruption() => match LevelDbRecords::read(&*file, path)? {
                 Some(records) => LogFile::leveldb(path, records),
                 None => Err(error),
@@ -150,10 +150,10 @@ impl LogFile {
         }
     }
 
-    fn ours(file: Arc<dyn ReadableFile>, path: &Path, header: &SegmentHeader) -> LogFile {
-        let &SegmentHeader { number, id, database, first_sequence, .. } = header;
+    fn ours(file: Arc<dyn ReadableFile>, path: &Path, header: SegmentHeader) -> LogFile {
+        let SegmentHeader { number, id, database, first_sequence, .. } = header;
         let start = wal::HEADER_BLOCK_BYTES;
-        let reader = BatchReader::new(Arc::clone(&file), path, header, start, u64::MAX);
+        let reader = BatchReader::new(Arc::clone(&file), path, &header, start, u64::MAX);
         let engine = Engine::Lodestore;
         LogFile {
             path: path.to_path_buf(),
@@ -168,7 +168,7 @@ impl LogFile {
                 manifest: header.manifest_id,
                 manifest_edit: header.manifest_edit,
             },
-            records: Records::Ours { file, id, reader },
+            records: Records::Ours { file, header: Box::new(header), reader },
             ended: false,
         }
     }
@@ -232,7 +232,9 @@ impl LogFile {
     /// durable; as [`LogFile::next_batch`] else.
     pub fn end(self) -> Result<LogEnd> {
         match self.records {
-            Records::Ours { file, id, reader } => end_of_ours(&self.path, &*file, id, reader),
+            Records::Ours { file, header, reader } => {
+                end_of_ours(&self.path, &*file, &header, reader)
+            }
             Records::LevelDb(records) => records.end(&self.path),
         }
     }
@@ -241,7 +243,7 @@ impl LogFile {
 fn end_of_ours(
     path: &Path,
     file: &dyn ReadableFile,
-    id: FileId,
+    header: &SegmentHeader,
     mut reader: BatchReader,
 ) -> Result<LogEnd> {
     let end = loop {
@@ -266,11 +268,11 @@ fn end_of_ours(
         End::Torn { what, .. } => what,
     };
     // A torn record's own header may be sound: what counts comes after it.
-    let past = scan(file, path, id, offset + 1)?;
+    let past = scan(file, path, header.id, offset + 1)?;
     if past.watermark > offset {
         let what = format!("{rest}, although what was here had been made durable");
         return Err(Error::corruption(path, offset, what));
     }
-    let next = find_short(file, path, id, offset)?.or(past.first);
+    let next = nearest_record(file, path, header, offset, &past)?;
     Ok(LogEnd { rest: Some(rest.to_string()), next, ..ended })
 }

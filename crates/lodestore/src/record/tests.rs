@@ -36,6 +36,11 @@ impl Scratch {
         scan(&*file, Path::new(PATH), ID, offset).unwrap()
     }
 
+    fn find_short(&self, offset: u64) -> Option<u64> {
+        let file = self.fs.open(Path::new(PATH)).unwrap();
+        find_short(&*file, Path::new(PATH), ID, offset).unwrap()
+    }
+
     fn bytes(&self) -> Vec<u8> {
         crate::fs::read_all(&*self.fs, Path::new(PATH)).unwrap()
     }
@@ -330,7 +335,8 @@ fn short_records_have_a_whole_header_before_them_in_their_block() {
     writer.append_marker(Kind::PredecessorDurable, &[]).unwrap();
     assert!(append_shortest(&mut writer, &[3; 9]), "a marker is in nobody's way");
     writer.sync().unwrap();
-    assert!(!append_shortest(&mut writer, &[4; 9]), "it is to tell of the sync");
+    writer.append_marker(Kind::PredecessorDurable, &[]).unwrap();
+    assert!(!append_shortest(&mut writer, &[4; 9]), "no payload has told of the sync");
     assert!(append_shortest(&mut writer, &[4; 1]));
     let mut other = Scratch::new().writer();
     other.append(&[b"first"]).unwrap();
@@ -404,4 +410,34 @@ fn short_records_count_only_behind_a_payload_of_their_file() {
     short::encode(&mut other, owner, second, b's', b"econd");
     scratch.set_bytes(&other);
     assert_eq!(read_all_with_shorts(&scratch).0.len(), 1, "it is another file's");
+}
+
+/// Behind a bad place short records are looked for up to the block's end, also one that
+/// crosses it, and no further.
+#[test]
+fn a_short_record_is_found_in_its_block_only() {
+    let scratch = Scratch::new();
+    let mut writer = scratch.writer();
+    let mut shorts = Vec::new();
+    for _ in 0..40 {
+        let offset = writer.bytes();
+        if append_shortest(&mut writer, &[5; 120]) {
+            shorts.push(offset);
+        }
+    }
+    let crossing = BLOCK_BYTES - 112;
+    let at = shorts.iter().position(|&short| short == crossing).expect("it crosses the border");
+    assert_eq!(shorts[at + 1], BLOCK_BYTES + 16 + 144, "there are more in the next block");
+    for (&short, &next) in shorts[..at].iter().zip(&shorts[1..]) {
+        assert_eq!(scratch.find_short(short), Some(next));
+        assert_eq!(scratch.find_short(short + 1), Some(next));
+    }
+    for offset in crossing..BLOCK_BYTES {
+        assert_eq!(scratch.find_short(offset), None, "{offset}");
+    }
+    let bytes = scratch.bytes();
+    for (end, found) in [(crossing + 128, Some(crossing)), (crossing + 127, None)] {
+        scratch.set_bytes(&bytes[..end as usize]);
+        assert_eq!(scratch.find_short(shorts[at - 1]), found, "the file ends at {end}");
+    }
 }

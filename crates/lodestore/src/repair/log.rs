@@ -11,11 +11,11 @@ use crate::batch::{BatchRef, FamilyId, Record};
 use crate::error::{Error, Result, Undecodable};
 use crate::filename::{self, FileKind};
 use crate::fs::{Fs, ReadableFile};
-use crate::key::{FileId, Kind, SequenceNumber};
-use crate::record::{End, Next, find_short, scan};
+use crate::key::{Kind, SequenceNumber};
+use crate::record::{End, Next, scan};
 use crate::sync::Arc;
 use crate::version::FamilyDescriptor;
-use crate::wal::{self, BatchReader, HEADER_BLOCK_BYTES, SegmentHeader};
+use crate::wal::{self, BatchReader, HEADER_BLOCK_BYTES, SegmentHeader, nearest_record};
 
 use super::guide::Guide;
 use super::numbers::Numbers;
@@ -324,22 +324,19 @@ impl Segment {
                 last = last.max(sequence.saturating_sub(1));
             };
             let offset = end.offset();
-            let id: FileId = self.header.id;
-            let next = scan(&*self.file, &self.path, id, offset + 1)?.first;
-            let next = next.filter(|&next| next < self.limit);
-            // What a short record follows is lost: it can't be read itself.
-            let short = find_short(&*self.file, &self.path, id, offset)?;
-            let short = short.filter(|&short| short < self.limit);
-            let is_lost = next.or(short).is_some() || offset < self.known_bytes;
-            if is_lost || matches!(end, End::Torn { .. }) {
+            let past = scan(&*self.file, &self.path, self.header.id, offset + 1)?;
+            let nearest = nearest_record(&*self.file, &self.path, &self.header, offset, &past)?;
+            let is_followed = nearest.is_some_and(|nearest| nearest < self.limit);
+            if is_followed || offset < self.known_bytes || matches!(end, End::Torn { .. }) {
                 let what = match end {
                     End::Torn { what, .. } => what,
-                    _ if next.or(short).is_some() => "a record is damaged",
+                    _ if is_followed => "a record is damaged",
                     _ => "the log ends early",
                 };
                 open.get_or_insert_with(|| self.damage(offset, what, last));
             }
-            match next {
+            // A short record can't be read: what it follows is lost.
+            match past.first.filter(|&next| next < self.limit) {
                 Some(next) => at = next,
                 None => break,
             }

@@ -9,7 +9,7 @@ use crate::batch::{BATCH_HEADER_BYTES, sequence_count_in, sequence_in};
 use crate::error::Result;
 use crate::fs::ReadableFile;
 use crate::key::SequenceNumber;
-use crate::record::{Next, RecordReader};
+use crate::record::{Next, RecordReader, Scan, find_short};
 use crate::sync::Arc;
 
 /// The number that the next batch begins with, if the one before it says so.
@@ -95,4 +95,20 @@ impl BatchReader {
     pub(crate) fn records(&self) -> &RecordReader {
         &self.records
     }
+}
+
+/// Where the nearest record behind `offset` is that is surely of the segment of `header`:
+/// the first header that `scan` found there, or a short record before it.
+pub(crate) fn nearest_record(
+    file: &dyn ReadableFile,
+    path: &Path,
+    header: &SegmentHeader,
+    offset: u64,
+    scan: &Scan,
+) -> Result<Option<u64>> {
+    let short = match header.short_records {
+        true => find_short(file, path, header.id, offset)?,
+        false => None,
+    };
+    Ok([short, scan.first].into_iter().flatten().min())
 }

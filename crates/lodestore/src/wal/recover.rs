@@ -18,12 +18,12 @@
 use std::path::{Path, PathBuf};
 
 use super::header::{self, Access, Found, HEADER_BLOCK_BYTES, Predecessor, SegmentHeader};
-use super::{BatchReader, DurableLog};
+use super::{BatchReader, DurableLog, nearest_record};
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::fs::{Fs, ReadableFile};
 use crate::key::FileId;
-use crate::record::{End, Next, find_short, scan};
+use crate::record::{End, Next, scan};
 use crate::sync::Arc;
 
 /// What was replayed, and what was not.
@@ -377,8 +377,8 @@ fn examine_newest(link: &Link<'_>, end: End) -> Result<Option<String>> {
         End::Torn { what, .. } => Some(what.to_string()),
         // In a recycled file that is the usual end, unless more records follow.
         End::Foreign { offset } => {
-            let short = find_short(&**link.file, link.path, link.header.id, offset)?;
-            let next = short.or(scan_past(link, offset)?.first);
+            let past = scan_past(link, offset)?;
+            let next = nearest_record(&**link.file, link.path, link.header, offset, &past)?;
             next.map(|next| format!("no record is here, but there is one at {next}"))
         }
     })

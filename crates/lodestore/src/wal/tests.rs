@@ -284,7 +284,14 @@ fn batches_come_back_from_short_records() {
 /// place, and nothing of what failed.
 #[test]
 fn a_batch_in_place_of_a_failed_one_comes_back() {
-    for written in [0, 1, 9, 20, usize::MAX] {
+    let others = [
+        [batch(2, 2, b"another"), batch(4, 1, b"behind it")],
+        // Its number went to what is not in the log, as an ingested table.
+        [batch(3, 1, b"another"), batch(4, 1, b"behind it")],
+    ];
+    for (written, others) in
+        [0, 1, 9, 20, usize::MAX].map(|n| [(n, &others[0]), (n, &others[1])]).concat()
+    {
         let fs = FaultFs::new(Arc::new(MemFs::new()));
         let mut log = Log::new(Arc::new(fs.clone()));
         log.append(0).unwrap();
@@ -292,10 +299,9 @@ fn a_batch_in_place_of_a_failed_one_comes_back() {
         fs.inject(Fault::os(Operation::Append, 1, libc::ENOSPC).after_bytes(written));
         let failure = log.append(2).unwrap_err();
         assert!(matches!(failure, Failure::Undone(_)));
-        let others = [batch(2, 2, b"another"), batch(4, 1, b"behind it")];
         others.iter().for_each(|other| _ = log.writer().append(other).unwrap());
         let mut reader = SegmentReader::open(&fs, &path(1), 1).unwrap();
-        for expected in [payload(0), payload(1)].iter().chain(&others) {
+        for expected in [payload(0), payload(1)].iter().chain(others) {
             assert_eq!(reader.next().unwrap().unwrap().1, expected, "{written}");
         }
         assert!(reader.next().unwrap().is_none());

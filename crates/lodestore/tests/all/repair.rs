@@ -122,3 +122,44 @@ fn a_damaged_small_batch_takes_no_more_than_its_block() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// Where an opening gave records up behind a damaged one, the log ends: repair later does
+/// not take them for lost.
+#[test]
+fn what_an_opening_gave_up_is_no_loss_for_repair() -> Result<(), Error> {
+    let fs = Arc::new(MemFs::new());
+    let options = Options { create_if_missing: true, fs: fs.clone(), ..Options::default() };
+    let db = Db::open("damaged", options.clone())?;
+    (0..10_u8).try_for_each(|nth| db.put(&[nth], &[7; 100]))?;
+    let fs = Arc::new(fs.kill());
+    let log = Path::new("damaged/000003.wal");
+    let mut bytes = read_all(&*fs, log).expect("it is there");
+    let mut file = LogFile::open(&*fs, log)?;
+    let mut places = Vec::new();
+    while let Some(batch) = file.next_batch()? {
+        places.push((batch.offset as usize, batch.is_short));
+    }
+    assert!(places.len() == 10 && places[5].1);
+    bytes[places[5].0 + 60] ^= 0x44;
+    fs.create(log).and_then(|mut file| file.append(&bytes)).expect("there is room");
+    let options = Options { fs: fs.clone(), ..options };
+    let db = Db::open("damaged", options.clone())?;
+    db.put(b"later", b"is there")?;
+    let fs = Arc::new(fs.kill());
+    // What the first log holds is in a table by now; without a manifest nothing says so.
+    fs.create(log).and_then(|mut file| file.append(&bytes)).expect("there is room");
+    for name in fs.list(Path::new("damaged")).expect("it is there") {
+        if name.starts_with("MANIFEST") {
+            fs.remove(&Path::new("damaged").join(name)).expect("it is there");
+        }
+    }
+    let options = Options { fs, ..options };
+    let repair = Repair::read("damaged", &options)?;
+    assert!(repair.report().losses.is_empty(), "{:?}", repair.report().losses);
+    repair.write_to("repaired")?;
+    let db = Db::open("repaired", options)?;
+    let found = (0..10_u8).filter(|&nth| db.get(&[nth]).is_ok_and(|value| value.is_some()));
+    assert_eq!(found.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert!(db.get(b"later")?.is_some());
+    Ok(())
+}

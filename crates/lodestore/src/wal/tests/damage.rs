@@ -226,12 +226,14 @@ fn first_version_has_no_short_records() {
     log.append(0).unwrap();
     let first = log.writer().bytes();
     log.append(1).unwrap();
+    log.append(2).unwrap();
     let header = SegmentHeader { short_records: false, ..log.writer().header().clone() };
     let mut bytes = header.encode();
     bytes.extend_from_slice(&read_all(&*fs, &path(1)).unwrap()[BLOCK_BYTES as usize..]);
     set(&*fs, &path(1), &bytes);
     let (records, recovery) = replay(&*fs, 1).unwrap();
     assert_eq!((records, recovery.segments[0].bytes), (vec![0], first));
+    assert!(recovery.cut.is_none(), "nothing there is known to be lost");
     // Nor is one written.
     let mut old = SegmentWriter::create(&fs, &path(2), &header, None, Room::AsNeeded).unwrap();
     let begin = old.append(&payload(0)).unwrap();
@@ -239,6 +241,26 @@ fn first_version_has_no_short_records() {
     old.append(&payload(2)).unwrap();
     assert_eq!([payload(0).len(), payload(1).len(), payload(2).len()], [16, 53, 90]);
     assert_eq!(old.bytes() - begin, 3 * 24 + 16 + 56 + 96);
+}
+
+/// A log goes on in 1.1 behind segments of 1.0.
+#[test]
+fn versions_of_segments_mix() {
+    let (_, fs) = memory();
+    let mut log = Log::new(Arc::clone(&fs));
+    log.append(0).unwrap();
+    let header = SegmentHeader { short_records: false, ..log.writer().header().clone() };
+    let old = SegmentWriter::create(&fs, &path(1), &header, None, Room::AsNeeded).unwrap();
+    log.writer = Some(old);
+    let whole = |record| 24 + payload(record).len().next_multiple_of(8) as u64;
+    (0..5).for_each(|record| log.append(record).unwrap());
+    assert_eq!(log.writer().bytes(), BLOCK_BYTES + (0..5).map(whole).sum::<u64>());
+    log.rotate(None).unwrap();
+    (5..10).for_each(|record| log.append(record).unwrap());
+    assert!(log.writer().bytes() < BLOCK_BYTES + (5..10).map(whole).sum::<u64>());
+    let (records, recovery) = replay(&*fs, 1).unwrap();
+    assert_eq!(records, (0..10).collect::<Vec<_>>());
+    assert!(recovery.cut.is_none());
 }
 
 /// Another file under a segment's name is named as corruption.
