@@ -7,6 +7,15 @@ use lodestore::{AddU64, Db, Error, Fs, IngestOptions, MemFs, Options, TableWrite
 use std::path::Path;
 use std::sync::Arc;
 
+fn remove_manifests(fs: &dyn Fs) {
+    let directory = Path::new("damaged");
+    for name in fs.list(directory).expect("it is there") {
+        if name.starts_with("MANIFEST") {
+            fs.remove(&directory.join(name)).expect("it is there");
+        }
+    }
+}
+
 /// Without a manifest the tables' numbers tell which entries of the log they have.
 /// Those of tables that were ingested do not: what was in memory then is not there.
 #[test]
@@ -29,13 +38,8 @@ fn what_was_in_memory_while_tables_were_ingested_is_kept() -> Result<(), Error> 
     db.wait_for_background()?;
     assert!(db.stats().levels[0].files < 9, "some were compacted");
     drop((snapshot, db));
-    let directory = Path::new("damaged");
-    for name in fs.list(directory).expect("it is there") {
-        if name.starts_with("MANIFEST") {
-            fs.remove(&directory.join(name)).expect("it is there");
-        }
-    }
-    Repair::read(directory, &options)?.write_to("repaired")?;
+    remove_manifests(&*fs);
+    Repair::read("damaged", &options)?.write_to("repaired")?;
     let db = Db::open("repaired", options)?;
     assert_eq!(db.get(b"kept")?.as_deref(), Some(&b"in memory"[..]));
     assert!(db.get(b"a")?.is_some_and(|value| value.starts_with(b"ingested")));
@@ -57,20 +61,14 @@ fn what_is_in_a_table_and_in_a_log_without_its_end_is_there_once() -> Result<(),
     db.put(b"last", b"in a table")?;
     db.flush()?;
     let disk = fs.kill();
-    let directory = Path::new("damaged");
-    for name in disk.list(directory).expect("it is there") {
-        let path = directory.join(&name);
-        if name.starts_with("MANIFEST") {
-            disk.remove(&path).expect("it is there");
-        } else if name == "000003.wal" {
-            let mut bytes = read_all(&disk, &path).expect("it is there");
-            let at = bytes.windows(10).position(|at| at == b"in a table").expect("it is there");
-            bytes[at] ^= 1;
-            disk.create(&path).and_then(|mut file| file.append(&bytes)).expect("there is room");
-        }
-    }
+    remove_manifests(&disk);
+    let log = Path::new("damaged/000003.wal");
+    let mut bytes = read_all(&disk, log).expect("it is there");
+    let at = bytes.windows(10).position(|at| at == b"in a table").expect("it is there");
+    bytes[at] ^= 1;
+    disk.create(log).and_then(|mut file| file.append(&bytes)).expect("there is room");
     let options = Options { fs: Arc::new(disk), ..options };
-    Repair::read(directory, &options)?.write_to("repaired")?;
+    Repair::read("damaged", &options)?.write_to("repaired")?;
     let db = Db::open("repaired", options)?;
     db.verify()?;
     assert_eq!(db.get(b"count")?.as_deref(), Some(&1_u64.to_le_bytes()[..]));
@@ -148,11 +146,7 @@ fn what_an_opening_gave_up_is_no_loss_for_repair() -> Result<(), Error> {
     let fs = Arc::new(fs.kill());
     // What the first log holds is in a table by now; without a manifest nothing says so.
     fs.create(log).and_then(|mut file| file.append(&bytes)).expect("there is room");
-    for name in fs.list(Path::new("damaged")).expect("it is there") {
-        if name.starts_with("MANIFEST") {
-            fs.remove(&Path::new("damaged").join(name)).expect("it is there");
-        }
-    }
+    remove_manifests(&*fs);
     let options = Options { fs, ..options };
     let repair = Repair::read("damaged", &options)?;
     assert!(repair.report().losses.is_empty(), "{:?}", repair.report().losses);
