@@ -5,9 +5,9 @@
 //! `check` (fails at 2 % more than `baseline.txt`), `write` (a new `baseline.txt`),
 //! `run CASE` (one step, as it is run under valgrind).
 //!
-//! Both are of the thread that calls [`counted`], and of what runs within it:
-//! callgrind collects the instructions. It shows programs no AVX-512, so that all machines take the
-//! same path.
+//! Both are of what runs within [`counted`], on the thread that calls it.
+//! Callgrind, which collects the instructions, shows programs no AVX-512, so that
+//! all machines take the same path.
 
 mod cases;
 
